@@ -45,8 +45,8 @@ class CompiledScene(Immutable):
     The scene with its floor among the shapes of the world, model, initial state, step control, output instants, mass
     properties by body, number of degrees of freedom at the start (after loops and constraints, without prescribed
     coordinates), warnings about the initial state, those of them that are alarms, the longest stable step there, s;
-    infinite if there is none or it is not known; oscillations of the implicit forces, and notes on the start for the
-    end of the run.
+    infinite if there is none or it is not known; oscillations of the implicit forces, notes on the start for the end of
+    the run, and the model in joint coordinates with its assembled state.
     """
 
     loaded: LoadedScene
@@ -61,6 +61,7 @@ class CompiledScene(Immutable):
     stable_step: float
     oscillations: Oscillations | None = None
     notes: tuple[Raised, ...] = ()
+    assembled: tuple[Model, State] | None = None
 
 
 def compile_scene(loaded: LoadedScene) -> CompiledScene:
@@ -104,6 +105,7 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
     oscillations = oscillations_of(simulation, model, state)
     alarms = (*checked.alarms, *(alarm for _, alarm in signals))
     messages = (*messages, *map(str, checked.alarms), *(f"{place}: {alarm}" for place, alarm in signals))
+    assembled = model, state
     whole = separate = loaded
     if scene.contacts is not None:
         from multibody_cli.initial.floor import with_floor  # slow imports
@@ -121,8 +123,49 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
     control = StepControl(simulation.step, simulation.tolerance.rtol, simulation.tolerance.atol, simulation.duration)
     timed = timing(simulation, scene.output)
     return CompiledScene(
-        whole, model, state, control, timed, masses, n_dofs, messages, alarms, checked.longest, oscillations, notes
+        whole,
+        model,
+        state,
+        control,
+        timed,
+        masses,
+        n_dofs,
+        messages,
+        alarms,
+        checked.longest,
+        oscillations,
+        notes,
+        assembled,
     )
+
+
+def changed_model(compiled: CompiledScene, loaded: LoadedScene) -> Model:
+    """Return the model of a compiled scene with other values.
+
+    Parameters
+    ----------
+    compiled
+        The scene, whose start the layout of a method is made for, and whose ropes have the same lengths.
+    loaded
+        The scene with other values.
+
+    Raises
+    ------
+    SceneError
+        As in `compile_scene`.
+    """
+    assert compiled.assembled is not None
+    model, state = compiled.assembled
+    masses = {name: _body_mass_properties(loaded, name) for name in loaded.scene.bodies}
+    masses = add_attached_masses(loaded.scene, masses)
+    if loaded.scene.contacts is not None:
+        from multibody_cli.initial.floor import with_floor  # slow imports
+        from multibody_cli.initial.overlap import without_overlap
+
+        loaded, _ = without_overlap(with_floor(loaded, model, state), model, state)
+    layout = _layout_of_method(loaded, masses, model, state) or joint_coordinate_layout(loaded.scene, masses)
+    changed, _ = pack_model(loaded, masses, layout, typical_column_norms(loaded), model)
+    return changed
 
 
 def with_start(compiled: CompiledScene, simulation: SimulationSpec, q: Floats, v: Floats) -> CompiledScene:

@@ -13,9 +13,8 @@ import numpy as np
 from multibody_cli.alarms.contract import Raised, RunSettings
 from multibody_cli.alarms.monitor import alarms_of
 from multibody_cli.alarms.record import RunRecord
-from multibody_cli.alarms.remedies import said_once
 from multibody_cli.diagnostics.joint_domains import JointDomainMonitor
-from multibody_cli.diagnostics.outcome import Before, force_alarms, outcome_of
+from multibody_cli.diagnostics.outcome import Before, force_alarms, outcome_of, with_alarms
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.largest_force import start_of
 from multibody_cli.initial.singular_loop import advise_beside_singular_loops
@@ -31,6 +30,7 @@ from multibody_cli.output.sink import Header, Outcome, Sink
 from multibody_cli.scene.timing import Timing
 
 if TYPE_CHECKING:
+    from multibody_cli.events.phase import Phase
     from multibody_cli.events.watch import Watch
 
 INSTANTS_AT_ONCE = 10_000
@@ -222,8 +222,7 @@ class Driver:
         return self._close(self._interrupted(self._progress.time))
 
     def _close(self, outcome: Outcome) -> Summary:
-        if self.watch:
-            outcome = replace(outcome, events=self.watch.table)
+        outcome = replace(outcome, events=self.watch.table if self.watch else None)
         self.sink.close(outcome)
         progress, drift = self._progress, self._record_of_run.residual.largest
         return Summary(outcome, progress.instants, progress.time, outcome.steps, drift, self._steps_before)
@@ -280,8 +279,9 @@ class Driver:
             until = (interval + 1) * every if done == pauses else interval * every + done * (every / pauses)
             with self._timed(pauses):
                 own = self.watch.advance(until) if self.watch else self.method.advance(self.state, until)
-                report = own.after(report)
-            report = progress.report = report._replace(steps=report.steps + progress.earlier_steps)
+            report = progress.report = own._replace(steps=own.steps + progress.earlier_steps).after(report)
+            if self.watch and self.watch.phase.method is not self.method:
+                self._begin_phase(self.watch.phase)
             if report.status is not Status.OK or self._ended_by:
                 return 0
             if done == pauses:
@@ -338,7 +338,11 @@ class Driver:
     # --- checkpoints --------------------------------------------------------------------------------------------------
     def _keep(self) -> None:
         """Keep the carried state, unless the recorder holds rows that must wait for a full block."""
-        if self.callbacks.keep is not None and self._recorder.flush_if_allowed():
+        if (
+            self.callbacks.keep is not None
+            and not (self.watch and self.watch.changes)
+            and self._recorder.flush_if_allowed()
+        ):
             self.callbacks.keep(collect(self._holders))
             self._kept = clock.monotonic()
 
@@ -356,6 +360,13 @@ class Driver:
     def _ended_by(self) -> str:
         """Name of the event that has ended the run; empty if none has."""
         return self.watch.record.ended_by if self.watch else ""
+
+    def _begin_phase(self, phase: Phase) -> None:
+        """Go on with the model and the method behind an event."""
+        for own, earlier in zip(phase.method.work.warnings, self.method.work.warnings, strict=True):
+            own |= earlier
+        self.model, self.method, self._rows = phase.model, phase.method, element_rows(phase.model)
+        self._bound.clear()
 
     def _end_at_event(self, outcome: Outcome) -> Outcome:
         """Record the state at the event that ends the run, unless it is that of the last output instant."""
@@ -387,12 +398,3 @@ class Driver:
         outcome = with_alarms(outcome, alarms_of(self.settings, record, others, diverged=not is_valid))
         self._recorder.flush()
         return outcome
-
-
-def with_alarms(outcome: Outcome, alarms: tuple[Raised, ...]) -> Outcome:
-    """Add the alarms of a run to its outcome: a failed one makes it untrusted."""
-    if outcome.status == "complete" and any(alarm.level == "failed" for alarm in alarms):
-        outcome = replace(outcome, status="untrusted")
-    outcome = replace(outcome, alarms=alarms)
-    shown = map(str, said_once(outcome.later_alarms, outcome.message))
-    return replace(outcome, message="; ".join(filter(None, [outcome.message, *shown])))

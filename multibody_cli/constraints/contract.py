@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import kernel_parameter
@@ -39,6 +40,7 @@ class ConstraintSpec(EntrySpec):
     """
 
     type: str
+    active: bool = Field(True, description="Whether it acts; an event may change it.")
 
     RELATIVE: ClassVar[bool] = False
     VANISHES: ClassVar[bool] = False

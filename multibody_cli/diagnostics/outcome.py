@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.alarms.contract import Level, Raised, RunSettings
-from multibody_cli.alarms.remedies import reduce_step, remedy_of_divergence
+from multibody_cli.alarms.remedies import reduce_step, remedy_of_divergence, said_once
 from multibody_cli.escaping import decoded
 from multibody_cli.forces.elements import ELEMENTS
+from multibody_cli.immutable import replace
 from multibody_cli.initial.largest_force import Start, find_largest_force
 from multibody_cli.initial.undefined import find_undefined
 from multibody_cli.limits import VARIABLE
@@ -129,3 +130,12 @@ def force_alarms(model: Model, warnings: Sequence[NDArray[np.int64]]) -> Iterato
                     _, _, name = model.names.accounts[record["account"]].cause.partition("/")
                     level: Level = "failed" if bit & element.failures else "warning"
                     yield Raised("forces", level, f"{element.entry.kind} `{decoded(name)}`: {words}")
+
+
+def with_alarms(outcome: Outcome, alarms: tuple[Raised, ...]) -> Outcome:
+    """Add the alarms of a run to its outcome: a failed one makes it untrusted."""
+    if outcome.status == "complete" and any(alarm.level == "failed" for alarm in alarms):
+        outcome = replace(outcome, status="untrusted")
+    outcome = replace(outcome, alarms=alarms)
+    shown = map(str, said_once(outcome.later_alarms, outcome.message))
+    return replace(outcome, message="; ".join(filter(None, [outcome.message, *shown])))

@@ -27,10 +27,15 @@ class Conditions:
         The events by name.
     model, method
         The compiled scene and its method.
+    history
+        What channels carry from an earlier phase of the run; None at its start.
     """
 
-    def __init__(self, events: Mapping[str, EventSpec], model: Model, method: Method) -> None:
+    def __init__(
+        self, events: Mapping[str, EventSpec], model: Model, method: Method, history: History | None = None
+    ) -> None:
         self._observer = Observer(model, method)
+        self._observer.history = history or self._observer.history
         self._expressions = [event.when for event in events.values()]
         references = (pair for one in self._expressions for pair in zip(one.references, channels_of(one), strict=True))
         self._readers = {text: self._reader(reference) for text, reference in references}
@@ -39,6 +44,11 @@ class Conditions:
     def history(self) -> History:
         """What channels of a state carry from earlier ones."""
         return self._observer.history
+
+    @property
+    def balance(self) -> float:
+        """Residual of the energy balance of the last state, J."""
+        return float(self._observer.value("energy/ledger_residual"))
 
     def values(self, state: State, report: Report) -> Floats:
         """Return the values (E,) of all expressions; NaN where one has none.

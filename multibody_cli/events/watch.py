@@ -6,6 +6,16 @@ number, by the method of Brent.  In smooth motion it is exact to round-off for t
 error a shortened step does not increase.  A run that records events takes the same steps as without them: after the
 shortened steps, the state, the work arrays and the integrator are those of the whole step.
 
+An event that changes values of the scene begins a new phase at its instant: another model of the same layout, whose
+method starts from the state there.  The start projects the velocities onto the constraints,
+
+    M (v+ - v-) = J^T lambda,    J v+ = 0,
+
+the balance of momentum with the impulses lambda of the constraints that now act.  An impact lets a constraint act for
+an instant: with the restitution e, v = v+ + e (v+ - v-), which satisfies J v = -e J v-.  The energy that an event adds
+is work in an account of its own.  The rest of the step is a shortened step, in which other events may occur.  Each
+event that changes the scene occurs at most once in a step.
+
 An expression that is zero at the end of a step has not yet changed its sign; the next step shows whether it does, and
 its instant is then the start of that step.
 """
@@ -18,16 +28,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.escaping import path_component
 from multibody_cli.events.conditions import Conditions
+from multibody_cli.events.phase import Changes, Make, Phase
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.methods.method import Method
-from multibody_cli.model import Floats, Integers, Model, State
+from multibody_cli.model import Account, Floats, Integers, Model, State
 from multibody_cli.output.carried_state import Snapshot
 from multibody_cli.output.events import EventTable
+from multibody_cli.output.history import History
 from multibody_cli.scene.events import EventSpec
 
 SIGNS = {"rising": (1,), "falling": (-1,), "either": (1, -1)}
 """Signs behind a change that counts, by direction."""
+
+ROUND_OFF = 2.0**-40
+"""Length of a shortened step, relative to the step, below which the state stays."""
 
 
 class Crossing(NamedTuple):
@@ -62,7 +78,7 @@ class _StepFailed(Exception):
 
 
 class Watch:
-    """Advances a state as its method does, up to the event that ends the run.
+    """Advances a state as its method does, with the events of a scene, up to the one that ends the run.
 
     Parameters
     ----------
@@ -73,21 +89,30 @@ class Watch:
     step
         Time between two evaluations of the expressions, s: the step of the integrator, or of an adaptive one the
         output interval.
+    make
+        Makes the phases behind events.
     """
 
     def __init__(
-        self, events: Mapping[str, EventSpec], model: Model, state: State, method: Method, step: float
+        self, events: Mapping[str, EventSpec], model: Model, state: State, method: Method, step: float, make: Make
     ) -> None:
+        self._events, self._state, self._step, self._make = events, state, step, make
         self._names, self._specs = tuple(events), tuple(events.values())
-        self._state, self._method, self._step = state, method, step
-        self._conditions = Conditions(events, model, method)
         self.record = EventRecord(np.zeros(len(events)), np.zeros(len(events)), np.zeros(len(events), np.int64))
-        self._snapshots: tuple[Snapshot, Snapshot] | None = None  # of the start and of the end of a step
+        self._changes: Changes = {}
+        self._report = Report()
+        self.phase = self._phase(model, method)
+        self._phases = {repr(self._changes): self.phase}
 
     @property
     def holders(self) -> Mapping[str, Any]:
         """The objects that hold what a run carries, by name."""
-        return {"events": self.record, "history of events": self._conditions.history}
+        return {"events": self.record, "history of events": self.phase.conditions.history}
+
+    @property
+    def changes(self) -> bool:
+        """Whether an event of the scene changes the motion."""
+        return any(spec.changes for spec in self._specs)
 
     @property
     def table(self) -> EventTable:
@@ -97,52 +122,81 @@ class Watch:
 
     def begin(self, report: Report) -> None:
         """Begin a run at a state that the method has completed, with this report."""
-        self.record.values[:] = self._conditions.values(self._state, report)
+        self.record.values[:] = self._values(report)
         self.record.signs[:] = _signs_of(self.record.values)
 
     def advance(self, until: float) -> Report:
         """Advance the state to the time `until`, or to the event that ends the run; return the report of the method."""
-        state, record = self._state, self.record
-        if self._snapshots is None:
-            holders = {"state": state, "method": self._method}
-            self._snapshots = Snapshot(holders), Snapshot(holders)
-        before, behind = self._snapshots
-        before.take()
-        total, steps, is_at_start = Report(), max(1, round((until - state.time[0]) / self._step)), True
+        state, total = self._state, Report()
+        self.phase.before.take()
+        steps, taken = max(1, round((until - state.time[0]) / self._step)), 0
         for left in reversed(range(steps)):
             start = float(state.time[0])
-            own = self._method.advance(state, until if left == 0 else start + self._step)
+            own = self.phase.method.advance(state, until if left == 0 else start + self._step)
             total = own.after(total)
             if total.status is not Status.OK:
                 return total
-            values = self._conditions.values(state, own)
-            signs = _signs_of(values)
-            crossed = [k for k in range(len(signs)) if self._is_event(k, int(signs[k]))]
+            values = self._values(own)
+            crossed, taken = self._crossed(values), taken + 1
             if crossed:
-                length = float(state.time[0]) - start
-                behind.take()
-                before.restore()
-                if not is_at_start:
-                    self._method.advance(state, start)
-                    before.take()
-                is_at_start = True
+                end = float(state.time[0])
+                self.phase.behind.take()
+                self.phase.before.restore()
+                if taken > 1:
+                    self.phase.method.advance(state, start)
+                    self.phase.before.take()
                 try:
-                    found = sorted(self._locate(k, values, length) for k in crossed)
-                    self._pass(found, start)
+                    values = self._pass(values, crossed, start, end)
                 except _StepFailed as failure:
                     return failure.report.after(total)
-                if record.ended_by:
+                if self.record.ended_by:
                     return total
-                behind.restore()
-            else:
-                is_at_start = False
-            record.values[:], record.signs[:] = values, np.where(signs == 0.0, record.signs, signs)
+                self.phase.before.take()
+                taken = 0
+            self._note(values)
         return total
 
-    def _is_event(self, k: int, sign: int) -> bool:
+    # --- one step -----------------------------------------------------------------------------------------------------
+    def _pass(self, values: Floats, crossed: list[int], start: float, end: float) -> Floats:
+        """Pass the events of the step from a time to another, s; return the values (E,) of the expressions behind it.
+
+        The state is that at the start; `behind` has that at the end, with these values and crossings.
+        """
+        state = self._state
+        while True:
+            found = sorted(self._locate(k, values, end - start) for k in crossed)
+            first = self._record(found, start)
+            if first is None:
+                self.phase.behind.restore()
+                return values
+            report = self._move(first.length)
+            spec = self._specs[first.event]
+            if spec.end:
+                self.record.ended_by = self._names[first.event]
+                return values
+            self._act(self._names[first.event], spec, report)
+            self.record.signs[first.event] = 0.0  # it occurs once in a step
+            start, report = float(state.time[0]), self._report
+            if end - start > ROUND_OFF * self._step:
+                self.phase.before.take()
+                report = self.phase.method.take_part(state, end - start)
+                if report.status is not Status.OK:
+                    raise _StepFailed(report)
+            self.phase.method.finish_step(state, end)
+            values = self._values(report)
+            crossed = self._crossed(values)
+            if not crossed:
+                return values
+            self.phase.behind.take()
+
+    def _crossed(self, values: Floats) -> list[int]:
+        """Return the events of a step with these values (E,) at its end."""
+        return [k for k, sign in enumerate(_signs_of(values).tolist()) if self._is_event(k, sign)]
+
+    def _is_event(self, k: int, sign: float) -> bool:
         """Whether the sign of an expression at the end of a step makes an event."""
         spec, before = self._specs[k], self.record.signs[k]
-        is_new = sign != 0 and before != 0.0 and sign != before
+        is_new = sign != 0.0 and before != 0.0 and sign != before
         return is_new and sign in SIGNS[spec.direction] and not (spec.once and self.record.counts[k])
 
     def _locate(self, k: int, ends: Floats, length: float) -> Crossing:
@@ -151,37 +205,80 @@ class Watch:
 
         start, end = float(self.record.values[k]), float(ends[k])
         sign = 1 if end > 0.0 else -1
-        if not start * end <= 0.0:  # it has changed beside a state without a value
+        if not start * end <= 0.0:  # it has changed at an event, or beside a state without a value
             return Crossing(0.0, k, sign)
 
         def value(part: float) -> float:
             if part in (0.0, length):
                 return end if part else start
-            found = float(self._conditions.values(self._state, self._move(part))[k])
+            found = float(self._values(self._move(part))[k])
             return end if np.isnan(found) else found
 
         return Crossing(brentq(value, 0.0, length, xtol=2.0**-52 * length, rtol=2.0**-50), k, sign)
 
     def _move(self, length: float) -> Report:
         """Move the state from the start of the step by a shortened step, s."""
-        assert self._snapshots is not None
-        self._snapshots[0].restore()
-        if length == 0.0:
-            return Report()
-        report = self._method.take_part(self._state, length)
+        self.phase.before.restore()
+        if length < ROUND_OFF * self._step:
+            return self._report
+        report = self.phase.method.take_part(self._state, length)
         if report.status is not Status.OK:
             raise _StepFailed(report)
         return report
 
-    def _pass(self, crossings: list[Crossing], start: float) -> None:
-        """Record crossings, up to the one that ends the run, at which the state then is."""
+    def _record(self, crossings: list[Crossing], start: float) -> Crossing | None:
+        """Record crossings, up to the first one that acts; return this, or None."""
         for crossing in crossings:
+            spec = self._specs[crossing.event]
             self.record.rows.append((crossing.event, start + crossing.length, crossing.sign))
             self.record.counts[crossing.event] += 1
-            if self._specs[crossing.event].end:
-                self._move(crossing.length)
-                self.record.ended_by = self._names[crossing.event]
-                return
+            if spec.end or spec.changes:
+                return crossing
+        return None
+
+    def _values(self, report: Report) -> Floats:
+        self._report = report
+        return self.phase.conditions.values(self._state, report)
+
+    def _note(self, values: Floats) -> None:
+        """Note the values (E,) at the end of a step."""
+        signs = _signs_of(values)
+        self.record.values[:] = values
+        self.record.signs[:] = np.where(signs == 0.0, self.record.signs, signs)
+
+    # --- effects ------------------------------------------------------------------------------------------------------
+    def _act(self, name: str, spec: EventSpec, report: Report) -> None:
+        """Let the event with this name act on the state, and enter the energy that it adds in its account."""
+        conditions = self.phase.conditions
+        self._values(report)
+        before = conditions.balance
+        if spec.impact is not None:
+            earlier, v = self._changes, self._state.v.copy()
+            report = self._begin_phase({**earlier, f"constraints.{spec.impact.constraint}.active": True})
+            self._state.v[:] += spec.impact.restitution * (self._state.v - v)
+            self._changes = earlier
+        report = self._begin_phase({**self._changes, **spec.set})
+        values = self._values(report)
+        account = self.phase.model.names.accounts.index(Account("work", f"events/{path_component(name)}"))
+        self._state.ledger[account] += self.phase.conditions.balance - before
+        self.record.values[:] = values
+
+    def _begin_phase(self, changes: Changes) -> Report:
+        """Begin a phase with changes at the state; return the report of its start."""
+        earlier, key = self.phase, repr(changes)
+        if key not in self._phases:
+            self._phases[key] = self._phase(*self._make(changes), earlier.conditions.history)
+        self._changes, self.phase = changes, self._phases[key]
+        self.phase.method.follow(earlier.method)
+        report = self.phase.method.start(self._state)
+        if report.status is not Status.OK:
+            raise _StepFailed(report)
+        return report
+
+    def _phase(self, model: Model, method: Method, history: History | None = None) -> Phase:
+        holders = {"state": self._state, "method": method}
+        conditions = Conditions(self._events, model, method, history)
+        return Phase(model, method, conditions, Snapshot(holders), Snapshot(holders))
 
 
 def _signs_of(values: Floats) -> Floats:

@@ -200,7 +200,13 @@ class Stepper(Protocol):
         """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
 
     def take_part(self, state: State, length: float) -> Report:
-        """Advance the state by a part of the next step, s; the steps after it begin with `restart`."""
+        """Advance the state by a part of the next step, s, which does not count as a step."""
+
+    def finish_step(self, state: State, end: float) -> None:
+        """Count the parts of a step, after which the state is at its end, s, as a step."""
+
+    def follow(self, earlier: Any) -> None:
+        """Count steps from the start of another stepper of this kind, which has taken those before."""
 
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
         """Return the compiled loop over output instants of a state; None if it has none."""

@@ -150,6 +150,14 @@ class Method:
         self.work.dual.step[0] = self._step
         return report
 
+    def finish_step(self, state: State, end: float) -> None:
+        """Count the parts of a step, after which the state is at its end, s, as a step."""
+        self._stepper.finish_step(state, end)
+
+    def follow(self, earlier: Method) -> None:
+        """Take the steps after those of another method of this kind and integrator."""
+        self._stepper.follow(earlier._stepper)
+
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> Recording | None:
         """Return the compiled loop over output instants of a state, which the method advances in place.
 

@@ -20,4 +20,5 @@ def observe(system, state, work, rows, samples, k):
             largest, samples.residual[k] = error * work.rows[r].weight, error
     for r in range(first, min(len(work.rows), first + samples.multiplier.shape[1])):
         samples.multiplier[k, r - first] = work.rows[r].multiplier
-        samples.row_error[k, r - first] = work.rows[r].error
+        acts = work.rows[r].last_term > work.rows[r].first_term
+        samples.row_error[k, r - first] = work.rows[r].error if acts else 0.0

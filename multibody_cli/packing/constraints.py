@@ -128,6 +128,8 @@ def _add_element(
             account=account,
             drive=drive,
             restitution=shape.restitution,
+            active=spec.active,
         )
-    tables.add(kind.table, packed.records, row, term)
+    if spec.active:
+        tables.add(kind.table, packed.records, row, term)
     return packed

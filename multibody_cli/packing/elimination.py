@@ -44,7 +44,7 @@ def has_independent_rows(scene: SceneSpec, joint: JointSpec) -> bool:
 def _constraints_of(scene: SceneSpec) -> Iterator[Candidate]:
     for name, spec in scene.constraints.items():
         ends = _ends_of(spec)
-        if ends is not None and spec.row_count <= MAX_ROWS and not spec.one_sided:
+        if spec.active and ends is not None and spec.row_count <= MAX_ROWS and not spec.one_sided:
             planar = any(scene.bodies[end].kind == "planar" for end in ends if end != WORLD)
             certain = spec.row_count == 1 and not planar and not spec.VANISHES
             yield Candidate("constraints", name, ends, certain)

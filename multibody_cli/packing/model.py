@@ -9,6 +9,7 @@ import numpy as np
 
 from multibody_cli.constraints import rope
 from multibody_cli.constraints.elements import TablePacker
+from multibody_cli.escaping import path_component
 from multibody_cli.forces.coupled import coupled_forces_of
 from multibody_cli.forces.elements import MUSCLES, Forces
 from multibody_cli.immutable import replace
@@ -127,6 +128,9 @@ def pack_model(
     actuators = ActuatorPacker(packer, rows_of_joints, simulation.step)
     actuators.add_section(loaded)
     combinations = add_combinations(scene, packer)
+    for name, event in scene.events.items():
+        if event.changes:
+            packer.account("work", f"events/{path_component(name)}")
     forces, motions = packer.pack(context)
     tree = packed.tree._replace(markers=layout.markers.pack(), armature=_armature(scene, joints, packed.tree))
     tree = _with_elimination(tree, layout, rows)

@@ -14,6 +14,9 @@ from multibody_cli.constraints.rows import ROW, TERM
 from multibody_cli.kernel import allocate, frozen, records
 from multibody_cli.model import Records, RowName
 
+UNREACHED = 1e6
+"""Error of a row that does not act, m or rad."""
+
 
 @dataclass
 class RowPacker:
@@ -44,9 +47,15 @@ class RowPacker:
         account: int = -1,
         drive: int = -1,
         restitution: float = 0.0,
+        active: bool = True,
     ) -> int:
-        """Add a row with `terms` terms; return its number."""
+        """Add a row with `terms` terms; return its number.
+
+        One that is not `active` is a limit without terms that is never reached: no record writes it.
+        """
         row = np.zeros(1, ROW)[0]
+        if not active:
+            terms, one_sided, row["error"] = 0, True, UNREACHED
         row["first_term"], row["last_term"] = self._terms, self._terms + terms
         row["holonomic"], row["one_sided"], row["active"] = holonomic, one_sided, not one_sided
         row["account"], row["drive"], row["restitution"] = account, drive, restitution

@@ -253,3 +253,6 @@ def _accounts(scene: SceneSpec) -> Iterator[Account]:
                 yield Account("dissipation", f"joints/{path_component(name)}/limits")
         for element, fields in elements_of_joint(joint):
             yield Account(element.account, f"joints/{path_component(name)}/{fields.cause}")
+    for name, event in scene.events.items():
+        if event.changes:
+            yield Account("work", f"events/{path_component(name)}")

@@ -51,8 +51,13 @@ def earlier_scenes(run: Trajectory, recorded: PreparedSimulation, time: str) -> 
     Raises
     ------
     ArgumentError
-        The text is not a time, or not an output instant of the run.
+        The text is not a time, or not an output instant of the run, or events change the scene.
     """
+    if any(event.changes for event in recorded.scene.events.values()):
+        raise ArgumentError(
+            f"{run.source} has events that change the scene, of which no checkpoint is kept: run the changed scene "
+            "from its start instead"
+        )
     try:
         given = Quantity(units.TIME, least=0.0).read(time)
         until = recorded.compiled.timing.index_of(given) * recorded.compiled.timing.every

@@ -186,10 +186,11 @@ class PreparedSimulation(Immutable):
         method, settings, watch = self.method_for(state), self.run_settings(), None
         if events := self.scene.events:
             from multibody_cli.events.watch import Watch  # slow imports
+            from multibody_cli.studies.phases import Phases
 
             if self.integrator.adaptive:  # expressions are evaluated at output instants
                 timing = replace(timing, pauses=1)
-            watch = Watch(events, model, state, method, timing.step)
+            watch = Watch(events, model, state, method, timing.step, Phases(self, state))
         return Driver(model, state, method, timing, self.header(), sink, settings, callbacks, watch)
 
 
@@ -218,6 +219,10 @@ def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> PreparedSimul
         raise SceneError([Problem(str(source), "", message)]) from None
     _require_fitting_result(simulation)
     _require_readable_expectations(simulation)
+    if any(event.changes for event in simulation.scene.events.values()):
+        from multibody_cli.studies.phases import require_phases  # slow imports
+
+        require_phases(simulation)
     return simulation
 
 

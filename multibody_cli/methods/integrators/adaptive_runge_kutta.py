@@ -295,6 +295,14 @@ class AdaptiveStepper:
         """Advance the state by a part of a step, s: output is interpolated within steps."""
         return self.advance(state, float(state.time[0]) + length)
 
+    def finish_step(self, state: State, end: float) -> None:
+        """Set the time to the end of a step, which the sum of its parts misses by round-off."""
+        state.time[0] = end
+
+    def follow(self, earlier: AdaptiveStepper) -> None:
+        """Count on the steps of another stepper."""
+        self._steps = earlier._steps
+
     def recording(self, state: State, observe: Kernel, rows: Any, samples: Any) -> None:
         """Return None: it has no compiled loop over output instants."""
 

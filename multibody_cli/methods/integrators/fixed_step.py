@@ -79,6 +79,18 @@ class FixedStepper:
             done = take(length, time, 0, 1, self._fresh) == 1
         return Report(steps=self._steps) if done else self._failure()
 
+    def finish_step(self, state: State, end: float) -> None:
+        """Count the parts of a step, after which the state is at its end, s, as a step."""
+        if self._start is None:
+            self._start = end - self._h
+        self._since_start += 1
+        self._steps += 1
+        state.time[0] = self._start + self._since_start * self._h
+
+    def follow(self, earlier: FixedStepper) -> None:
+        """Count steps from the start of another stepper, which has taken those before."""
+        self._start, self._since_start, self._steps = earlier._start, earlier._since_start, earlier._steps
+
     def _prepare(self, state: State) -> None:
         leading, numbers = (self._system, state, self._work, self._scratch), (self._h, self._start, 0, 0, 0)
         self._prepared.state, self._prepared.call = state, self._kernel.prepared(leading, numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from multibody_cli.constraints.contract import ConstraintSpec
+from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.errors import QuantityError, nearest
 from multibody_cli.joints.spec import WORLD, JointSpec
 from multibody_cli.nodes import NodePath
@@ -25,6 +26,7 @@ def check_constraints(draft: Draft) -> None:
             _check_points(draft, (section, name), spec)
             _check_coordinates(draft, (section, name), spec)
             _check_turning(draft, (section, name), spec)
+            _check_active(draft, (section, name), spec)
     for name, spring in draft.scene.springs.items():
         _check_turning(draft, ("springs", name), spring)
     for name, combination in draft.scene.combinations.items():
@@ -50,6 +52,16 @@ def _check_bodies(draft: Draft, path: NodePath, spec: ConstraintSpec) -> None:
     if spec.RELATIVE and fixed and len({body for _, body in spec.bodies}) == 1:
         place, body = spec.bodies[-1]
         draft.report((*path, *place), f"both are fixed in `{body}`: name two different bodies")
+
+
+def _check_active(draft: Draft, path: NodePath, spec: ConstraintSpec) -> None:
+    """Refuse `active: false` of constraints that are more than their rows."""
+    if spec.active:
+        return
+    if isinstance(spec, CouplingSpec) and spec.reduce:
+        draft.report((*path, "active"), "a coupling with `reduce: true` is a change of coordinates, which always acts")
+    elif spec.turning or spec.type in ("rope", "belt"):
+        draft.report((*path, "active"), f"a `{spec.type}` always acts: a `distance` with `limits` may be inactive")
 
 
 def _check_turning(draft: Draft, path: NodePath, spec: EntrySpec) -> None:

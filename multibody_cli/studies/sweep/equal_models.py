@@ -17,6 +17,7 @@ from multibody_cli.alarms.contract import RunSettings
 from multibody_cli.alarms.monitor import alarms_of, quiet_runs
 from multibody_cli.alarms.record import RunRecord
 from multibody_cli.compile import with_start, without_check_of_step
+from multibody_cli.diagnostics.outcome import with_alarms
 from multibody_cli.document.overrides import path_of
 from multibody_cli.errors import MbsimError
 from multibody_cli.immutable import Immutable, replace
@@ -46,7 +47,6 @@ from multibody_cli.studies.sweep.kept_channels import (
 )
 from multibody_cli.studies.sweep.lanes import Lanes
 from multibody_cli.studies.wrenches import wrench_axes
-from multibody_cli.timeline import with_alarms
 from multibody_cli.yaml_values import scalar
 
 BYTES_AT_ONCE = 2**24
