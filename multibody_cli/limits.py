@@ -1,4 +1,4 @@
-"""Limits on what a scene may ask for, checked before the work is done.
+"""Limits of the size of a scene, of its files and of its run, checked before the work is done.
 
 They bound time and memory of scenes by unknown authors. Each has a generous default, which the environment variable
 `MBSIM_LIMITS` replaces: `MBSIM_LIMITS=values=2e7,instants=1e8`.
@@ -17,7 +17,7 @@ VARIABLE = "MBSIM_LIMITS"
 
 
 class Limit(NamedTuple):
-    """A limit: its default, and what it counts."""
+    """A limit: its default, and the name of the counted things."""
 
     default: int
     meaning: str
@@ -66,7 +66,7 @@ def require_within(name: str, count: float) -> None:
 
 
 class Usage:
-    """Counts what the parts of a scene use of limits that hold for their sum."""
+    """Counts the use, by the parts of a scene, of limits that hold for their sum."""
 
     def __init__(self) -> None:
         self._left = {name: limit_of(name) for name in LIMITS}

@@ -95,14 +95,14 @@ def displace_step(system: Any, work: Any, h: float, q: Any, v: Any) -> None:
 
 @optional_kernel_parameter
 def restore_factors(system: Any, work: Any, t: float, q: Any, v: Any, a: Any) -> None:
-    """Compute what `displace_step` reads again, where other evaluations than that of the state have changed it."""
+    """Compute the factors of the state for `displace_step` again, where other evaluations have changed them."""
 
 
 @optional_kernel_parameter
 def finish_contact_step(system: Any, work: Any, contact_work: Any, q: Any) -> None:
     """Restore the coordinates q (nq,) of bodies at rest, which a displacement may change by round-off.
 
-    Limits of bodies in contact are marked: the next contact step stops what arrives at them.
+    Limits of bodies in contact are marked: the next contact step stops coordinates that arrive at them.
     """
 
 

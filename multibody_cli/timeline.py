@@ -111,7 +111,7 @@ class Driver:
     settings
         Settings of the alarms.
     callbacks
-        What the run calls.
+        The functions that the run calls.
     watch
         Advances the state in place of the method, in scenes with events.
     """

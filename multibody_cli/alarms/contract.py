@@ -185,7 +185,7 @@ class Alarm(Immutable):
         Returns the value from the record of a run, relative to its scale; of the values of `LargestOfRuns`, one for
         each run.
     read
-        Reads what is reported from the record of a run, a `RunRecord`.
+        Reads the reported values from the record of a run, a `RunRecord`.
     remedy
         Returns advice for a value and the threshold.
     failed

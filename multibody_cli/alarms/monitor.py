@@ -29,7 +29,7 @@ def alarms_of(
     others
         Alarms that are not in the catalogue.
     diverged
-        Whether a step failed: then only what failed before it is reported, since the rest follows from the step.
+        Whether a step failed: then only earlier failures are reported, since the rest follows from the step.
     """
     found = [alarm for alarm in _raised(record, settings) if alarm.level == "failed" or not diverged]
     found += [*others, *settings.notes]
@@ -150,7 +150,7 @@ def quiet_runs(model: Model, samples: Any, runs: int, settings: RunSettings) -> 
     """
     thresholds = {alarm.name: settings.thresholds.get(alarm.name, alarm.threshold(settings)) for alarm in RUN_ALARMS}
     quiet = np.ones(runs, np.bool_)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not quiet
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # values that are not finite are not quiet
         record = LargestOfRuns(model, samples, runs, settings)
         for alarm in RUN_ALARMS:
             if math.isfinite(threshold := thresholds[alarm.name]):

@@ -188,7 +188,7 @@ class RunRecord:
 
         It is the sum of the kinetic energy at the start, the potential and elastic energy released and the work done,
         at least a small part of the energy of lifting the scene by its own length.  Springs whose energy only grows
-        have available what they stored at the start, up to the largest kinetic energy.
+        have available their energy at the start, up to the largest kinetic energy.
         """
         kinetic = self._first[0] if self._first else 0.0
         released = float((self._highest - self._lowest).sum()) if self._first else 0.0

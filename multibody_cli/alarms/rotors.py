@@ -93,7 +93,7 @@ def rotors_of(model: Model) -> Rotors:
         np.array(central, np.bool_) & compact & nothing_acts,
     )
     for field in fields:
-        field.setflags(write=False)  # checkpoints hold what a run changes
+        field.setflags(write=False)  # checkpoints hold the data that a run changes
     return Rotors(*fields)
 
 

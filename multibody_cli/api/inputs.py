@@ -34,7 +34,7 @@ class Inputs(Mapping[str, float]):
         Raises
         ------
         ArgumentError
-            The value is no finite number, or the scene gives the input as a function of time.
+            The value is no finite number, or the input is a function of time in the scene.
         UnknownName
             There is no such input.
         """
@@ -58,5 +58,5 @@ class Inputs(Mapping[str, float]):
         if name in self._places:
             return self._places[name]
         if name in self._names:
-            raise ArgumentError(f"the scene gives the input `{name}` as a function of time: write a number to set it")
+            raise ArgumentError(f"the input `{name}` is a function of time in the scene: write a number to set it")
         raise UnknownName(f"no input `{name}`: {nearest(str(name), self._names)}")

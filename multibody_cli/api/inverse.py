@@ -47,7 +47,7 @@ def inverse(
     passive
         Whether muscles have passive forces.
     reserve
-        Optimal force of the reserve actuators, which supply what muscles cannot, N or N m.
+        Optimal force of the reserve actuators, which supply the part that muscles cannot, N or N m.
     cutoff
         Frequency above which the motion is filtered, Hz; None for no filter.
     weights

@@ -49,7 +49,7 @@ def optimize(
     source, overrides, state
         As for `load`.
     minimize
-        `EXPRESSION[@WHAT]`, in SI units, as in `"bodies.pen.position.x**2@max"`; several give a Pareto front.
+        `EXPRESSION[@REDUCTION]`, in SI units, as in `"bodies.pen.position.x**2@max"`; several give a Pareto front.
     vary
         Keys of the scene with their starts, or with start, lower and upper bound, in one unit.
     subject_to

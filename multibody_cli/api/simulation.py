@@ -251,7 +251,7 @@ class Simulation(Equations):
             raise ArgumentError("the simulation is stepping in another thread: give each thread one of its own")
 
     def _snapshot(self) -> Snapshot:
-        """Return what a program may change between steps: state and applied forces."""
+        """Return the arrays that a program may change between steps: state and applied forces."""
         return self._memory.tobytes(), self._forces.tobytes()
 
     def _begin_afresh(self) -> None:

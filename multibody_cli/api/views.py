@@ -20,7 +20,7 @@ class NamedViews(Mapping[str, Floats]):
     Parameters
     ----------
     kind
-        What the names are, for messages.
+        Noun for a name, in messages.
     whole
         The array.
     places

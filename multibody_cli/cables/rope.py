@@ -9,7 +9,7 @@ at a pulley that it turns and leaves it, about the body that carries the pulley,
 and those of the angle by which a rope wraps a pulley over which it slides.  A state is the change of the angle since
 the start, and the angle is that nearest to it.
 
-A guide with friction divides an elastic rope too: the rope turns its disc as far as it sticks, and what slips is a
+A guide with friction divides an elastic rope too: the rope turns its disc as far as it sticks, and its slip is a
 state (`forces.rope_friction`).
 """
 
@@ -40,7 +40,7 @@ SPAN = np.dtype(
         ("ends_row", "i8"),
         ("made", "f8"),  # material of the section, m, up to marks on its pulleys; before `mark`, slack and given length
         ("taut", "f8"),  # part of the length at the start that is material
-        ("length", "i8"),  # signal of the length that the scene gives beside it, or -1
+        ("length", "i8"),  # signal of the length that the scene states beside it, or -1
         ("turns", "f8"),  # whole turns about the pulley at which it begins
         ("friction", "f8"),  # coefficient at this pulley, or guide
         ("share", "f8"),  # as in `capstan.GUIDE`

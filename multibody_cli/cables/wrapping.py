@@ -14,7 +14,7 @@ whose ends move with the bodies by s relative to each other and whose surfaces t
 
 which determine y and y' of all arcs, and the directions of the lines turn by y' b within the surface.
 
-Newton's method for the arcs has the same equations, with what the lines miss of being tangent on the right-hand side.
+Newton's method for the arcs has the same equations, with the errors of tangency on the right-hand side.
 Along the cable, P moves by x and Q by z,
 
     k d x = -miss . N - tau d y(P) + (b_Q . N_P') y(Q)

@@ -181,8 +181,8 @@ def _call(words: Sequence[str] | None) -> int:
 def _stream_failed(error: OSError) -> int:
     """Report that a file or stdout could not be written; silent if the reader of a pipe has exited."""
     if not isinstance(error, BrokenPipeError):
-        what = f"{error.filename}: " if error.filename else ""
-        messages.error(f"{what}{error.strerror or error}")
+        place = f"{error.filename}: " if error.filename else ""
+        messages.error(f"{place}{error.strerror or error}")
     # flushing the rest of the buffer at exit would fail again
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     return 1

@@ -174,6 +174,6 @@ def _peers_that_differ(found: Findings) -> int:
     """Report peers whose accelerations disagree; return 1 if there are any, else 0."""
     differing = [one for one in found.comparisons if one.status == "differs"]
     for one in differing:
-        what = " ".join([one.scene, *one.settings, *([] if one.size is None else [f"{one.size_key}={one.size:g}"])])
-        messages.error(f"{one.peer} {one.peer_version}: {what}: {one.reason}")
+        run = " ".join([one.scene, *one.settings, *([] if one.size is None else [f"{one.size_key}={one.size:g}"])])
+        messages.error(f"{one.peer} {one.peer_version}: {run}: {one.reason}")
     return int(bool(differing))

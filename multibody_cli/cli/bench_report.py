@@ -215,9 +215,9 @@ def _batch_rows(one: BatchMeasurement) -> Iterator[Row]:
         }
 
 
-def _pair(what: str, pair: TimedPair | None) -> Row:
+def _pair(quantity: str, pair: TimedPair | None) -> Row:
     ours, peer, ratio = (pair.ours.median * 1e6, pair.peer.median * 1e6, pair.ratio) if pair else (None, None, None)
-    return {f"{what} us": ours, f"peer's {what} us": peer, f"{what} ratio": ratio}
+    return {f"{quantity} us": ours, f"peer's {quantity} us": peer, f"{quantity} ratio": ratio}
 
 
 def _spread(timing: WallTime) -> str:

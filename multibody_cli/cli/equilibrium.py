@@ -87,8 +87,8 @@ def verb(
 
 
 def _show(found: Statics) -> None:
-    what = "steady motion" if found.found.state.v.any() else "equilibrium"
-    show(f"{what} at t = {found.time:g} s after {counted(found.found.steps, 'step')}: {_stability(found)}")
+    noun = "steady motion" if found.found.state.v.any() else "equilibrium"
+    show(f"{noun} at t = {found.time:g} s after {counted(found.found.steps, 'step')}: {_stability(found)}")
     _show_part([*_coordinate_rows(found)])
     if found.rows:
         show("\nactive limits, loops and constraints")

@@ -85,7 +85,7 @@ def verb(
     storages of OpenSim (sto, mot).
 
     --reactions writes one table of all joints: for each instant and joint the force and the moment of the joint on its
-    child, about the origin of its joint frame there. --frame gives the axes of wrenches: of the world, of the body on
+    child, about the origin of its joint frame there. --frame sets the axes of wrenches: of the world, of the body on
     which they act, or of the frame of the joint on the child, in which they are recorded.
 
     With `--to mjcf`, FILE is a scene, which is written as a model of MuJoCo, and with `--to urdf` as one of ROS. Each

@@ -1,4 +1,4 @@
-"""`mbsim import`: reads a model of another program, and reports what a scene keeps of it."""
+"""`mbsim import`: reads a model of another program, and reports the elements that a scene keeps."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
     Elements that are not in the report are kept. With -o, the scene is written, with the report as comments.
     `mbsim run` and other verbs read FILE directly; a scene may name it in `include`.
 
-    Exit code: 0; 1 if --check finds a difference; 2 if the model cannot be used, or has losses with --strict.
+    Exit code: 0; 1 if --check reports a difference; 2 if the model cannot be used, or has losses with --strict.
     """
     from multibody_cli.document.source import ReadScene
     from multibody_cli.foreign import read_model

@@ -103,7 +103,7 @@ def verb(
     Springs, gravity and all other forces of the scene act; actuators and muscles of the scene are unknown, and do not.
 
     With `--muscles`, the activations of muscles have the least sum of squares at each instant; reserve actuators supply
-    what muscles cannot.
+    the part that muscles cannot.
 
     Each `-o` writes a file: a result file with the motion, the forces as actuators with the names of the coordinates,
     and the activations of muscles, for `mbsim plot` and `mbsim render`; or a table of the forces.

@@ -136,11 +136,11 @@ LISTS: dict[str, Callable[[], Rows]] = {
 
 
 @click.command("list", cls=Verb, short_help="List methods, integrators, joints and other names.")
-@click.argument("what", type=click.Choice(list(LISTS)))
+@click.argument("kind", type=click.Choice(list(LISTS)))
 @click.option("--json", "as_json", is_flag=True, help="Write the list as JSON.")
-def verb(what: str, as_json: bool) -> int:
+def verb(kind: str, as_json: bool) -> int:
     """List the names that a scene or the command line may use."""
-    rows = LISTS[what]()
+    rows = LISTS[kind]()
     show_json(rows) if as_json else show_table(rows)
     return 0
 

@@ -38,7 +38,7 @@ LONGEST_NAME = 60
 @click.option(
     "--minimize",
     "objectives",
-    metavar="EXPRESSION[@WHAT]",
+    metavar="EXPRESSION[@REDUCTION]",
     multiple=True,
     required=True,
     help="Expression of channels to minimize; several give a Pareto front.",
@@ -52,7 +52,7 @@ LONGEST_NAME = 60
     help="A parameter: a number of the scene, with its first value and its bounds.",
 )
 @click.option(
-    "--subject-to", "limits", metavar="CONSTRAINT", multiple=True, help="EXPRESSION[@WHAT] <=, >= or == NUMBER."
+    "--subject-to", "limits", metavar="CONSTRAINT", multiple=True, help="EXPRESSION[@REDUCTION] <=, >= or == NUMBER."
 )
 @run_settings
 @click.option("--algorithm", type=click.Choice(ALGORITHM_NAMES), default="slsqp", help="Default: slsqp.")

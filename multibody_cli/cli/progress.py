@@ -61,7 +61,7 @@ class Waiting:
         if self._line is not None:
             self._stop_redrawing()
             messages.before_writing.remove(self._line.clear)
-            self._line.clear()  # `close` removes only what `update` has drawn
+            self._line.clear()  # `close` removes only the drawing of `update`
             self._line.close()
             self._line = None
 
@@ -99,7 +99,7 @@ class ProgressBar(Waiting):
         return self
 
     def show(self, done: float, total: float, text: str = "") -> None:
-        """Show that `done` of `total` units are complete, and what is in progress."""
+        """Show that `done` of `total` units are complete, and name the one in progress."""
         self._open(total, done, **self._settings)
         if self._line is not None:
             self._line.total = total

@@ -95,9 +95,9 @@ def scene_page() -> str:
 def catalogues_page() -> str:
     """Return the page of all catalogues."""
     lines = ["The output of `mbsim list`; for channels see [the result file](result-file.md)."]
-    for what, rows_of in LISTS.items():
-        if what != "channels":
-            lines += ["", f"## {what.capitalize()}", "", *markdown_table(rows_of())]
+    for title, rows_of in LISTS.items():
+        if title != "channels":
+            lines += ["", f"## {title.capitalize()}", "", *markdown_table(rows_of())]
     for name, kind in METHODS.items():
         lines += ["", f"## Options of {name}", "", *_fields_table(kind.Options.model_json_schema(), {})]
     return _page("Catalogues", lines)
@@ -127,7 +127,7 @@ def commands_page() -> str:
 
 
 def mjcf_page() -> str:
-    """Return the page of the elements of MJCF: the fates that an import gives them."""
+    """Return the page of the elements of MJCF: their fates in an import."""
     names: dict[int, list[str]] = {}  # elements with the same table
     for name, fates in FATES.items():
         names.setdefault(id(fates), []).append(f"`{name}`")
@@ -144,7 +144,7 @@ def mjcf_page() -> str:
         "Attributes that `mbsim import` keeps, in the scene or, where they direct the compiler of MuJoCo, in their "
         "effect, and those that it approximates or drops. Others are reported as not known. An element may be dropped "
         "for its values, such as an actuator with a law that no scene has; the report of the import has its line. "
-        "[Importing](../importing.md#mjcf) has what the kept elements become.",
+        "[Importing](../importing.md#mjcf) has the conversions of the kept elements.",
         "",
         *markdown_table(rows),
         "",

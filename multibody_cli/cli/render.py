@@ -37,7 +37,7 @@ NAMED = 4
 
 
 class Extras(NamedTuple):
-    """What only some files show: channels and traces of a page, playback, and the size of pictures in pixels."""
+    """Options of some files only: channels and traces of a page, playback, and the size of pictures in pixels."""
 
     channels: tuple[str, ...]
     traces: tuple[str, ...]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from multibody_cli.cli.tables import Colored, counted, literal, markdown_table
-from multibody_cli.comparison.cases import Case, CaseVerdict, what_changed, worst
+from multibody_cli.comparison.cases import Case, CaseVerdict, changes_of, worst
 from multibody_cli.immutable import asdict
 from multibody_cli.spec.units import behind_number
 
@@ -221,9 +221,9 @@ def as_markdown(cases: Sequence[Case], remarks: Sequence[str]) -> Iterator[str]:
             for case in cases
         ]
     )
-    changes = what_changed(cases)
+    changes = changes_of(cases)
     if changes:
-        yield from ("", "What changed:", "")
+        yield from ("", "Changes:", "")
         yield from (f"- {literal(str(change))}" for change in changes)
     for remark in remarks:
         yield from ("", literal(remark))
@@ -305,7 +305,7 @@ def _add_failure(test: ElementTree.Element, cases: Sequence[Case]) -> None:
     beyond = worst_first(first.comparison) if first.comparison else []
     rest = len(beyond) - DATASETS_LISTED
     lines = [
-        *(f"changed: {change}" for change in what_changed(cases)),
+        *(f"changed: {change}" for change in changes_of(cases)),
         *(f"{case.name}: {case.verdict.name.lower()}: {brief(case)}" for case in failing),
         *([f"datasets of {first.name}:"] if beyond else []),
         *(f"  {failure(finding)}" for finding in beyond[:DATASETS_LISTED]),

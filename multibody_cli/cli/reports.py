@@ -19,7 +19,7 @@ from multibody_cli.cli.report_wording import (
     row_of,
 )
 from multibody_cli.cli.tables import Colored, counted, show, show_json, table_lines
-from multibody_cli.comparison.cases import Case, CaseVerdict, what_changed
+from multibody_cli.comparison.cases import Case, CaseVerdict, changes_of
 from multibody_cli.comparison.recording import merged
 from multibody_cli.errors import listed
 from multibody_cli.escaping import escaped
@@ -91,7 +91,7 @@ def _lines(cases: Sequence[Case], remarks: Sequence[str], in_detail: bool) -> It
     for case in cases:
         gap = " " * (word_width - len(case.verdict.word))
         yield colored_word(case), f"{gap}  {case.name.ljust(width)}  {brief(case)}".rstrip()
-    yield from _titled("changed", _shortened([str(change) for change in what_changed(cases)]))
+    yield from _titled("changed", _shortened([str(change) for change in changes_of(cases)]))
     yield counts(cases)
     yield from remarks
 

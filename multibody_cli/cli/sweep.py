@@ -48,7 +48,7 @@ SCHEME_NAMES = ("random", "lhs", "sobol", "saltelli")
 )
 @click.option(
     "--keep",
-    metavar="CHANNEL@WHAT",
+    metavar="CHANNEL@REDUCTION",
     multiple=True,
     help="Numbers to keep of each run. Default: final coordinates and energies.",
 )
@@ -96,7 +96,7 @@ def verb(
 
     --keep names channels as `mbsim plot` does, or is an expression of channels as in `expect`. After `@` follow
     `final` (the default), `initial`, `max`, `min`, `mean`, `period`, `time_of_max`, `time_of_min`, or the time of an
-    output instant, separated by commas, as in joints/hinge/q@max,1s. --frame gives the axes of wrenches that are kept.
+    output instant, separated by commas, as in joints/hinge/q@max,1s. --frame sets the axes of wrenches that are kept.
 
     Runs that differ in their initial states alone are stepped several at a time if that is faster (--lanes), which
     changes their numbers by round-off; --no-lanes makes each like `mbsim run`, to the last bit.
@@ -140,7 +140,7 @@ def verb(
 
 
 class _Plan(Immutable):
-    """What is executed, where, and what is written."""
+    """The sweep, its processes and its output files."""
 
     sweep: Sweep
     first: PreparedSimulation

@@ -77,7 +77,7 @@ def write_functions(
 
 
 def _specialize(tree_plan: RunPlan, passes: Sequence[Pass]) -> list[SpecializedPass]:
-    """Specialize consecutive passes; the last one first, because it determines what earlier ones must store."""
+    """Specialize consecutive passes; the last one first, because it determines the values that earlier ones store."""
     known: dict[Slot, Value] = {}
     propagators = [Propagator(tree_plan, one, known) for one in passes]
     for propagator in propagators:

@@ -83,7 +83,7 @@ class Change(NamedTuple):
         return f"{self.text}  ({first}{f' and {len(rest)} more' if rest else ''})"
 
 
-def what_changed(cases: Sequence[Case]) -> list[Change]:
+def changes_of(cases: Sequence[Case]) -> list[Change]:
     """List the changed settings of all cases; the same change of several cases is listed once."""
     changes: dict[str, list[str]] = {}
     for case in cases:

@@ -56,7 +56,7 @@ class Comparison(Immutable):
     first_difference
         First instant with a difference beyond tolerance; None if there is none.
     rows
-        What is compared pair by pair: instants, or the runs of two sweeps.
+        The rows that are compared pair by pair: instants, or the runs of two sweeps.
     """
 
     reference: Path

@@ -171,13 +171,13 @@ class Setting(NamedTuple):
     `kind` is the same for corresponding fields of the elements of a section, as `bodies.mass`.
     """
 
-    what: str
+    name: str
     reference: str
     result: str
     kind: str
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.reference} -> {self.result}"
+        return f"{self.name}: {self.reference} -> {self.result}"
 
 
 def differing_settings(reference: Recording, result: Recording) -> list[Setting]:

@@ -158,7 +158,7 @@ def account_drives_in_step(system, work, row_states, corrected, v, ledger):
 
 @kernel
 def account_row_impulses(work, of_positions, ledger):
-    """Add the work of row impulses to the ledger, and what one-sided rows dissipate in impacts to their `loss`.
+    """Add the work of row impulses to the ledger, and the dissipation of one-sided rows in impacts to their `loss`.
 
     The work is the impulse times the mean J v before and after.  A rebound of an Euler step changes u^2 from that of
     the approach.  Impulses of equalities of positions count if `of_positions`.

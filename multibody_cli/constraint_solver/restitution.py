@@ -77,7 +77,7 @@ def set_rebounds(work) -> float:
 
 @template(correct)
 def limit_rebounds(system, work, dissipated):
-    """Diminish the rebounds of a response so that it adds no energy beyond what the step has dissipated, J.
+    """Diminish the rebounds of a response so that it adds no energy beyond the dissipation of the step, J.
 
     Without rebounds, rows with impulses have the rate 0 after the impact, so that the energy added is quadratic in the
     share s of the rebounds, E(s) = E(0) + s^2 (E(1) - E(0)), as long as the same rows have impulses.
@@ -139,7 +139,7 @@ def energy_at(system, q, v, bodies) -> float:
 def account_displacement(work, gain, ledger):
     """Take the energy that a displacement onto one-sided rows adds from their losses, in proportion to their depths.
 
-    Bodies that went beyond a limit have gained there what they must give back.
+    Bodies that went beyond a limit have gained there the energy that is taken.
     """
     total = 0.0
     for k in range(len(work.special_rows) if gain != 0.0 else 0):

@@ -46,8 +46,8 @@ class ExpressionSpec(ConstraintSpec):
     type: Literal["expression"]
     inputs: dict[Name, MotionQuantity] = Field(
         min_length=1,
-        description="What moves, by its name in the expression: a coordinate, or a mapping with one of `rate`, "
-        "`position`, `direction`, `distance`, `angle`, `velocity` and `angular_velocity`.",
+        description="The moving quantity, by its name in the expression: a coordinate, or a mapping with one of "
+        "`rate`, `position`, `direction`, `distance`, `angle`, `velocity` and `angular_velocity`.",
     )
     parameters: Parameters = Field({}, description="Names for constants, with their values.")
     functions: FunctionTables = Field({}, description=TABLES_DESCRIPTION)
@@ -177,7 +177,7 @@ class ExpressionSpec(ConstraintSpec):
 
     @property
     def form(self) -> Form:
-        """What determines its code."""
+        """The properties that determine its code."""
         slots = self.slots
         return Form(
             self.value,

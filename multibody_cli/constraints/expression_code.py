@@ -38,7 +38,7 @@ STILL = Vec3(0.0, 0.0, 0.0)
 
 
 class Form(NamedTuple):
-    """What determines the code of an expression.
+    """The properties that determine the code of an expression.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Quantities of the motion that expressions constrain, as formulas of what moves with bodies.
+"""Quantities of the motion that expressions constrain, as formulas of vectors that move with bodies.
 
 A quantity reads sources: points, axes and angular velocities of bodies, and coordinates.  A source has a value x, its
 rate u, and the rate c of u without accelerations.  A slope J by u acts on its body or on its coordinate:
@@ -54,7 +54,7 @@ class SourceCode(IntEnum):
 
 
 class Source(NamedTuple):
-    """What a quantity reads: its kind, the name of its body or coordinate, and its vector in the body frame."""
+    """A value that a quantity reads: its kind, the name of its body or coordinate, and its vector in the body frame."""
 
     code: SourceCode
     of: str
@@ -116,7 +116,7 @@ class QuantitySpec(Spec):
 
     @property
     def sources(self) -> Sources:
-        """What it reads, each with its place in the entry."""
+        """The values that it reads, each with its place in the entry."""
         raise NotImplementedError
 
     @staticmethod

@@ -138,7 +138,7 @@ class LinearSpec(CouplingSpec):
         description="Coefficients by the names of joints; `wrist/0` is the first coordinate of a joint with several.",
     )
     value: Annotated[float, PlainValidator(read_any), WithJsonSchema(NUMBER_SCHEMA)] = Field(
-        0.0, description="What they add up to, rad or m as the coordinates are."
+        0.0, description="The value of their sum, rad or m as the coordinates are."
     )
 
     @model_validator(mode="after")

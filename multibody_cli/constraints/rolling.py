@@ -57,7 +57,7 @@ class RollingSpec(ConstraintSpec):
     )
     radius: PositiveLength = Field(description="Radius of the sphere or disc, m.")
     axis: Direction | None = Field(None, description="Axis of a disc, in the body frame; without it, a sphere.")
-    plane: PlaneOfWorld = Field(PlaneOfWorld(), description="What it rolls on; z = 0 unless given.")
+    plane: PlaneOfWorld = Field(PlaneOfWorld(), description="The plane on which it rolls; z = 0 unless given.")
 
     @property
     def row_count(self) -> int:

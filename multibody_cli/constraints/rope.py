@@ -56,9 +56,9 @@ class RopeSpec(ConstraintSpec):
     )
     length: RopeLength | None = Field(
         None,
-        description="Length of a rope that turns no pulley between its ends, less what its drums wind from the start "
-        "on, m: a number, an expression of t, or a table {times, values}; a winch at its last end gives it the "
-        "length. Default: taut.",
+        description="Length of a rope that turns no pulley between its ends, less the length that its drums wind from "
+        "the start on, m: a number, an expression of t, or a table {times, values}; a winch at its last end sets it. "
+        "Default: taut.",
         json_schema_extra=signal_schema(),
     )
     slack: list[Annotated[float, Quantity(units.LENGTH, least=0.0)]] = Field(

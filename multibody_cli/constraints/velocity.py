@@ -32,7 +32,7 @@ Coefficients = Annotated[Vector, Vector3(units.NUMBER)]
 
 
 class VelocityTerm(Spec):
-    """What the velocity of one body adds to the sum."""
+    """Share of the velocity of one body in the sum."""
 
     EXAMPLE = "{body: NAME, linear: [x, y, z]}"
 
@@ -44,7 +44,7 @@ class VelocityTerm(Spec):
     point: BodyPosition = Field(_NONE, description="Whose velocity is meant, in the body frame, m, or its name.")
 
     @model_validator(mode="after")
-    def _refuse_what_has_no_effect(self) -> Self:
+    def _refuse_entries_without_effect(self) -> Self:
         if self.angular == _NONE == self.linear:
             raise ValueError("expected at least one nonzero coefficient of `angular` or `linear`")
         if "point" in self.model_fields_set and self.linear == _NONE:
@@ -58,10 +58,10 @@ class VelocitySpec(ConstraintSpec):
     """Velocities of bodies, each times constant coefficients, add up to a value."""
 
     type: Literal["velocity"]
-    terms: list[VelocityTerm] = Field(min_length=1, description="What adds up.")
+    terms: list[VelocityTerm] = Field(min_length=1, description="The terms of the sum.")
     value: SignalSpec = Field(
         SignalSpec(constant=0.0),
-        description="What the terms add up to, m/s, or rad/s where no term is `linear`: a number, an expression of t, "
+        description="The sum of the terms, m/s, or rad/s where no term is `linear`: a number, an expression of t, "
         "or a table {times, values}.",
         json_schema_extra=signal_schema(),
     )

@@ -162,7 +162,7 @@ def is_internal(edges, row, count, bodies) -> bool:
 # --- guess ------------------------------------------------------------------------------------------------------------
 @kernel
 def guess_edges(edges, contact_work):
-    """Begin with the impulses of the last step; what slid slides on with its speed, and what stuck sticks.
+    """Begin with the impulses of the last step; sliding contacts slide on with their speed, and sticking ones stick.
 
     A contact without impulse stays open if the velocity before the step does not close its gap.  Without impulses all
     contacts of a machine that lies on some of them close, and more of them than the machine has degrees of freedom.

@@ -106,7 +106,7 @@ def term_of(edges, row):
 # --- laws -------------------------------------------------------------------------------------------------------------
 @kernel
 def project_edge(edges, e):
-    """Compute P(x - u / w) of an edge and its derivative, with x beside what is given."""
+    """Compute P(x - u / w) of an edge and its derivative, with x beside the given projection."""
     edge, P, D = edges.edges[e], edges.projection[e], edges.D[e]
     for i in range(PER_CONTACT):
         for j in range(PER_CONTACT):

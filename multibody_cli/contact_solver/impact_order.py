@@ -25,7 +25,7 @@ TIE = 1e-6
 def add_biases(contacts, groups, step, impact_times):
     """Add gaps and restitution to the normal velocities v* of all contacts, and gaps to the velocities of limits.
 
-    `closing` (m,) becomes gap / h, `rebound` (m,) what restitution adds to it, and `turned_work` (m,) 0.
+    `closing` (m,) becomes gap / h, `rebound` (m,) its increase by restitution, and `turned_work` (m,) 0.
     """
     sizes = step.sizes[0]
     for k in range(sizes.rows):

@@ -48,7 +48,7 @@ STRAIGHT = 1e-13
 """Slip at the end of friction of constant direction, relative to the velocity before the impact, that counts as 0."""
 
 ROUND_OFF = 1e-12
-"""What counts as 0: velocity relative to that before the impact, and work relative to that of compression."""
+"""Bound of zero: of velocity relative to that before the impact, and of work relative to that of compression."""
 
 SINGULAR = 1e-14
 """Determinant of W_tt, relative to its trace, that counts as 0, as for a contact that slips in one direction only."""
@@ -67,7 +67,7 @@ MAX_ITERATIONS = 60
 
 @kernel
 def follow_impact(delassus, mu, e, velocity, impulse) -> float:
-    """Compute the impulse (3,) of an impact, and the velocity (3,) after it in place; return what friction dissipates.
+    """Compute the impulse (3,) of an impact, and the velocity (3,) after it in place; return the loss by friction.
 
     The Delassus matrix is (3, 3), kg^-1; the energy is in J.
     """

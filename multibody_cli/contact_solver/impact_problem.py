@@ -22,7 +22,7 @@ class ImpactWorkspace(NamedTuple):
 
     before: Annotated[Floats, "m"]  # velocities before the step; of constraint rows, those without impulses
     free: Annotated[Floats, "m"]  # velocities without impulses
-    rebound: Annotated[Floats, "m"]  # what restitution adds to the velocity r of a normal
+    rebound: Annotated[Floats, "m"]  # increase of the velocity r of a normal by restitution
     other: Annotated[Floats, "m"]  # impulses of another problem
     total: Annotated[Floats, "m"]  # impulses of all passes
     gap: Annotated[Floats, "m"]  # gaps of the normals over the step, m/s, as the passes change them

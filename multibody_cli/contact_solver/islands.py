@@ -49,7 +49,7 @@ class Groups(NamedTuple):
 
 
 class IslandReports(NamedTuple):
-    """What the solution of each island reports, for l bodies."""
+    """Reports of the solutions of the islands, for l bodies."""
 
     converged: Annotated[Integers, "l"]  # whether its impulses have converged
     failed: Annotated[Integers, "l"]  # cause for which it is unsolved (`results`), or 0

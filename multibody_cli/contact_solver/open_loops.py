@@ -6,7 +6,7 @@ each open loop are
     W   = A V + p + sum_c P_c W_c
     E_d = Q_d V + sum_c G_dc W_c + g_d.
 
-The joint of the body gives V = Y V_parent + y - sum_c Z_c W_c with Z_c = (B + L A)^-1 L P_c, and hence for the parent
+The joint of the body implies V = Y V_parent + y - sum_c Z_c W_c with Z_c = (B + L A)^-1 L P_c, and hence for the parent
 
     P_c' = P_c - A Z_c,   Q_d' = Q_d Y,   G_dc' = G_dc - Q_d Z_c,   g_d' = g_d + Q_d y.
 

@@ -73,8 +73,8 @@ class StepRows(NamedTuple):
     r: Annotated[Floats, "m"]  # velocities of all rows without impulses of rows
     r_without_coupled: Floats  # (m,) the same without impulses of coupled forces; (0,) if there are none
     closing: Annotated[Floats, "m"]  # gap of a contact over the step, m/s, at its normal
-    rebound: Annotated[Floats, "m"]  # what restitution adds to r, at the normal
-    turned_work: Annotated[Floats, "m"]  # what friction dissipates beyond its mean because slip turns, at the normal
+    rebound: Annotated[Floats, "m"]  # increase of r by restitution, at the normal
+    turned_work: Annotated[Floats, "m"]  # dissipation of friction beyond its mean because slip turns, at the normal
     x: Annotated[Floats, "m"]  # impulses of all rows
 
 

@@ -208,7 +208,7 @@ def jam(k, passes):
     """Let a joint that jams slide without friction in this pass; let it stick if it jams in a later pass again.
 
     Its friction less its limit is a concave function of the friction.  Where the joint does not stick, that function
-    has a zero, and Newton's method finds it from below, with the signs of the loads without friction.
+    has a zero, and Newton's method converges to it from below, with the signs of the loads without friction.
     """
     if passes.jams[k]:
         passes.state[k], passes.jams[k] = STICKS, 0

@@ -8,7 +8,7 @@ pairs, whatever their sizes, unless geoms of a level crowd in one cell.  Few geo
 unbounded and are compared with all geoms.
 
 Of pairs with nearby spheres, those remain whose boxes overlap, within the margin, along the axes of both: two of the
-three groups of separating axes of boxes, as edges rarely separate what faces do not.
+three groups of separating axes of boxes, as edges rarely separate boxes that faces do not.
 Source: Gottschalk, Lin, Manocha, OBBTree: a hierarchical structure for rapid interference detection, SIGGRAPH 1996.
 """
 

@@ -69,7 +69,7 @@ def _fastest_growing(tree: Tree, state: State, before: Before) -> int:
 
 
 def _far_from_rest(model: Model, start: Start, reached: float) -> str:
-    """Name the largest force at the start, and what to change; ": " if it moves nothing noticeably by a time, s.
+    """Name the largest force at the start, and the remedy; ": " if it moves nothing noticeably by a time, s.
 
     A force below the weight of the bodies does not count.
     """

@@ -1,7 +1,7 @@
 """The section `states:` of a scene: initial states by name, of which `simulation.state` chooses one.
 
-A state gives fields of joints, bodies and actuators, and numbers as inputs.  Those of the chosen one replace what the
-scene has there, before the overrides; the resolved scene contains neither the section nor the choice.
+A state has fields of joints, bodies and actuators, and numbers as inputs.  Those of the chosen one replace those of
+the scene, before the overrides; the resolved scene contains neither the section nor the choice.
 """
 
 from __future__ import annotations

@@ -321,8 +321,8 @@ def _read(node: Node, problems: Problems, usage: Usage, path: NodePath) -> Node:
         problems.add(node.mark, path, f"`{key}` is required with `file`: the name of a column of the file")
     wrong = [key for key, entry in named.items() if not isinstance(entry.value, str) or "\0" in entry.value]
     for key in wrong:
-        what = "the name of a file" if key == "file" else "the name of a column of the file"
-        problems.add(named[key].mark, (*path, key), f"expected {what}")
+        expected = "the name of a file" if key == "file" else "the name of a column of the file"
+        problems.add(named[key].mark, (*path, key), f"expected {expected}")
     found: dict[str, Node] = {key: Node(UNKNOWN, node.mark) for key in _COLUMNS}
     if not wrong and not missing:
         try:

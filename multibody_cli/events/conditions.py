@@ -42,7 +42,7 @@ class Conditions:
 
     @property
     def history(self) -> History:
-        """What channels of a state carry from earlier ones."""
+        """The data that channels of a state carry from earlier ones."""
         return self._observer.history
 
     @property

@@ -106,7 +106,7 @@ class Watch:
 
     @property
     def holders(self) -> Mapping[str, Any]:
-        """The objects that hold what a run carries, by name."""
+        """The objects that hold the carried state of a run, by name."""
         return {"events": self.record, "history of events": self.phase.conditions.history}
 
     @property

@@ -37,7 +37,7 @@ class LoadSpec(BodyForceSpec):
     frame: Literal["world", "body"] = Field("world", description="Axes of the components.")
 
     @model_validator(mode="after")
-    def _refuse_what_has_no_effect(self) -> Self:
+    def _refuse_entries_without_effect(self) -> Self:
         if "point" in self.model_fields_set and "force" not in self.model_fields_set:
             raise ValueError("`point` has no effect without `force`: a torque acts on the body as a whole")
         return self

@@ -168,7 +168,7 @@ class ForceElement(Immutable, eq=False):
     dtype
         Of its records.  The last field is `account`, the number of an account of the energy ledger.
     account
-        What the energy ledger records: `work` done on the system, or `dissipation`.
+        The entry of the energy ledger: `work` done on the system, or `dissipation`.
     implicit
         Whether implicit integrators evaluate it at the end of the step.  Otherwise they evaluate it at the start.
     apply_force, elastic_energy, implicit_joint_force, linearize, stiffness_damping_product, add_stiffness_blocks
@@ -186,9 +186,9 @@ class ForceElement(Immutable, eq=False):
     description
         The element in words, in the plural, for messages.
     rest
-        What determines where an elastic element is at rest, in words.
+        The property that determines where an elastic element is at rest, in words.
     warnings
-        What each bit of a record's warnings means.
+        Meanings of the bits of a record's warnings.
     failures
         The bits with which a run is untrusted.
     entry

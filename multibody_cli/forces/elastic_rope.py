@@ -2,7 +2,7 @@
 
 Its ends, the pulleys that it turns, and guides with friction divide a rope into sections (`elastic_section`).  The rope
 does not slip on these pulleys, and its creep there is neglected: the material of a section follows from their angles,
-whose whole turns states count (`cables.rope`), and from what slips over guides (`rope_friction`).
+whose whole turns states count (`cables.rope`), and from its slip over guides (`rope_friction`).
 """
 
 from __future__ import annotations

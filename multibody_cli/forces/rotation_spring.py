@@ -1,7 +1,7 @@
 """Stiffness and damping of a rotation held as a unit quaternion.
 
 With p the rotation vector from the rest orientation, the energy is p . K p / 2 with K diagonal.  The angular
-velocity w in the outer frame gives dp/dt = J_r(p)^-1 w, hence the torque -J_r(p)^-T K p in the outer frame; in the
+velocity w in the outer frame implies dp/dt = J_r(p)^-1 w, hence the torque -J_r(p)^-T K p in the outer frame; in the
 inner frame it is turned by R.  The damper takes the torque -D w in the frame of the joint's own velocity.
 """
 

@@ -6,7 +6,7 @@ tension nor energy of its stiffness in between.
 Source: Sueda, notes 1.9.3 and 1.9.6, (1.34)-(1.37), (1.65)-(1.68) with corrected signs; there k and d are relative to
 the rest length.
 
-What may stand in `strands:` of a scene file: masses joined by springs, attached to bodies.
+Entries of `strands:` of a scene file: masses joined by springs, attached to bodies.
 
 Source: Sueda, notes 2.7, (2.84)-(2.89).
 """
@@ -213,7 +213,7 @@ ELEMENT = ForceElement(
 )
 
 
-# --- what may stand in `strands:` of a scene file: masses joined by springs, attached to bodies -----------------------
+# --- entries of `strands:` of a scene file: masses joined by springs, attached to bodies -----------------------------
 class StrandSpec(BetweenSpec):
     """Point masses connected by springs: a string, or with `segments` a net.
 

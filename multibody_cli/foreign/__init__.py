@@ -112,7 +112,7 @@ def _format_of(path: Path, tag: str, mark: Mark) -> str:
 
 
 def complete(draft: Draft, options: Options, problems: Problems) -> None:
-    """Do what all formats need: masses from densities, merged links, leaves without mass, bases, inertias, names."""
+    """Complete a draft: masses from densities, merged links, leaves without mass, bases, inertias, names."""
     if draft.is_still and (draft.world.shapes or draft.elements):
         return
     if draft.is_still:
@@ -157,8 +157,8 @@ def warnings_of(draft: Draft, is_alone: bool) -> Iterator[str]:
         packages = dict.fromkeys(name.split("/")[2] for name in missing if name.startswith(("package://", "model://")))
         folders = "".join(f" --package {name}=FOLDER" for name in packages)
         remedy = f"`{command}{folders} {scene}` reads them from there" if folders else f"`{command}` lists the places"
-        what = f"{len(missing)} meshes, as `{missing[0]}`" if len(missing) > 1 else f"the mesh `{missing[0]}`"
-        yield f"{source}: no file is found of {what}: {remedy}"
+        meshes = f"{len(missing)} meshes, as `{missing[0]}`" if len(missing) > 1 else f"the mesh `{missing[0]}`"
+        yield f"{source}: no file is found of {meshes}: {remedy}"
     if losses := ImportReport(draft.ledger).summary:
         yield f"{source}: imported: {losses}: `{command}` lists them"
 

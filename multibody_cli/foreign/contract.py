@@ -1,4 +1,4 @@
-"""What a format of another program is, and how to add one.
+"""The formats of other programs, and how to add one.
 
 A model of another program becomes a scene in these steps::
 
@@ -10,10 +10,10 @@ A model of another program becomes a scene in these steps::
 2. `Format.read(root, reading)` turns them into a `Draft`: bodies, joints, shapes and points with their poses, and
    everything else in the words and the plain data of the scene format.  It reads values with the functions of
    `Reading` (`text`, `number`, `numbers`, `child`, `children`), which report malformed ones and claim the items in the
-   ledger as kept.  What cannot be said in a scene is `reading.ledger.approximate(element, how, effect)` or
-   `reading.ledger.drop(element, why, effect)`.  What nobody claims is reported as not known.
-3. `foreign.complete` does what formats share: it merges links that are fixed to each other, computes inertias from a
-   density, repairs them, and fixes or frees the bases.
+   ledger as kept.  Elements that a scene cannot have are `reading.ledger.approximate(element, how, effect)` or
+   `reading.ledger.drop(element, why, effect)`.  Items that no reader claims are reported as not known.
+3. `foreign.complete` is common to all formats: it merges links that are fixed to each other, computes inertias from
+   a density, repairs them, and fixes or frees the bases.
 4. `Draft.tree` returns nodes with the marks of the source, so that errors of the scene name `robot.urdf:123`;
    `writing.text` returns the same scene as YAML for a person.
 

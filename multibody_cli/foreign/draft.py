@@ -35,7 +35,7 @@ WORLD = "world"
 
 
 class Origin(NamedTuple):
-    """The place of an element in the source, and a remark on what was derived from it."""
+    """The place of an element in the source, and a remark on values derived from it."""
 
     mark: Mark
     remark: str = ""
@@ -383,7 +383,7 @@ def _plain(value: Any, folder: Path) -> Any:
 
 
 def _node(value: Any, mark: Mark) -> Node:
-    """Return the tree of a value, whose parts without an origin have the place of what contains them."""
+    """Return the tree of a value, whose parts without an origin have the place of their container."""
     if isinstance(value, Placed):
         return _node(value.value, value.origin.mark)
     if isinstance(value, Named):

@@ -47,8 +47,8 @@ def repair(draft: Draft) -> None:
         change = np.linalg.norm(nearest - body.mass.inertia) / np.linalg.norm(body.mass.inertia)
         body.mass, body.inertia = replace(body.mass, inertia=nearest), {}
         body.origin = body.origin.with_remark("nearest inertia of a body")
-        what = f"inertia of `{body.name}` replaced by the nearest possible one, which differs by {100 * change:.2g} %"
-        draft.ledger.note(body.origin.mark, what)
+        remark = f"inertia of `{body.name}` replaced by the nearest possible one, which differs by {100 * change:.2g} %"
+        draft.ledger.note(body.origin.mark, remark)
 
 
 def give_density(draft: Draft, density: float) -> None:

@@ -50,8 +50,8 @@ def fix_massless_leaves(draft: Draft) -> None:
     merger = _Merger(draft)
     for joint in reversed(_massless_ends(draft, merger)):
         _drop_relations_of(draft, joint)
-        what = f"joint `{joint.name}` is fixed: `{joint.child}` has no mass, and the joint would move nothing"
-        draft.ledger.note(joint.origin.mark, what)
+        remark = f"joint `{joint.name}` is fixed: `{joint.child}` has no mass, and the joint would move nothing"
+        draft.ledger.note(joint.origin.mark, remark)
         merger.merge(joint, "child")
 
 

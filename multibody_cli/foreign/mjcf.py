@@ -120,8 +120,8 @@ def _read_options(model: MjcfModel) -> None:
         simulation["integrator"] = "linearly_implicit_euler"
     if model.arrays.opening > ROUND_OFF:
         element = model.element("eq", 0, "equality") if len(model.arrays.eq_type) else model.bodies[0]
-        what = "equalities and ranges of ropes"
-        text = f"{what} have errors up to {model.arrays.opening:.3g} m or rad at the start, which assembly removes"
+        subject = "equalities and ranges of ropes"
+        text = f"{subject} have errors up to {model.arrays.opening:.3g} m or rad at the start, which assembly removes"
         model.reading.ledger.note(element.mark, text)
         simulation["assembly_tolerance"] = float(f"{2.0 * model.arrays.opening:.1g}")
     model.draft.set_step(model.bodies[0], option["timestep"], **simulation)

@@ -236,7 +236,7 @@ ALIASES = {"default/tendon": "tendon/spatial", "default/equality": "equality/wel
 """Elements of `<default>` that hold for several elements."""
 
 FLAT = ("include", "frame", "replicate", "body", "default")
-"""Elements that may contain what their own parent may contain."""
+"""Elements that may contain the children of their own parent."""
 
 
 def claim(root: Element, ledger: Ledger) -> None:
@@ -260,7 +260,7 @@ def _claim_section(section: Element, ledger: Ledger) -> None:
 
 
 def _claim_all(element: Element, key: str, ledger: Ledger) -> None:
-    """Claim an element, whose key in `FATES` is given, and what is in it."""
+    """Claim an element, whose key in `FATES` is given, and its children."""
     if element.tag in DROPPED:
         ledger.drop(element, DROPPED[element.tag])
     elif element.tag == "include":

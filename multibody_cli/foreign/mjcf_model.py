@@ -41,7 +41,7 @@ class MjcfModel:
     arrays
         The compiled model; see `compile_model`.
     draft, reading
-        The scene, and what a reader works with.
+        The scene, and the tools of a reader.
     names
         Names of bodies in the scene; the world is `world`.
     inputs

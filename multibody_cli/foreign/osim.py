@@ -142,7 +142,7 @@ def _in_set(model: Osim, top: Element, direct: str, set_: str) -> list[Element]:
 
 
 def _keep_all(reading: Reading, element: Element) -> None:
-    """Claim an element that gives other elements their defaults."""
+    """Claim an element that sets the defaults of other elements."""
     for one in element.walk():
         reading.ledger.keep(one, *one.attributes, TEXT)
 

@@ -87,7 +87,7 @@ def _body_actuator(model: Osim, element: Element) -> None:
     point = list(model.numbers(element, "point", (0.0, 0.0, 0.0)))
     in_world = model.flag(element, "point_is_global", False)
     frame = "world" if model.flag(element, "spatial_force_is_global", True) else "body"
-    words = [f"{name}_{what}{axis}" for what in ("torque_", "force_") for axis in "xyz"]
+    words = [f"{name}_{part}{axis}" for part in ("torque_", "force_") for axis in "xyz"]
     for word in words:
         model.draft.add_value("inputs", word, element, 0.0)
     torque, force = ([str(Reference(("inputs", word))) for word in words[first : first + 3]] for first in (0, 3))
@@ -128,8 +128,8 @@ def _prescribed(model: Osim, element: Element) -> None:
     """Read a force by functions of time; without functions of the point, it acts at the origin of its frame."""
     body, pose = model.frame(element, "socket_frame")
     name = model.reading.text(element, "name")
-    force, point, torque = (_functions(model, element, f"{what}Functions") for what in ("force", "point", "torque"))
-    in_world = {what: model.flag(element, f"{what}IsGlobal", what == "force") for what in ("force", "point")}
+    force, point, torque = (_functions(model, element, f"{part}Functions") for part in ("force", "point", "torque"))
+    in_world = {part: model.flag(element, f"{part}IsGlobal", part == "force") for part in ("force", "point")}
     if not body or body == WORLD:
         model.reading.ledger.drop(element, "acts on the ground")
         return
@@ -149,7 +149,7 @@ def _prescribed(model: Osim, element: Element) -> None:
         model.reading.ledger.drop(element, "a moving point in a frame that is not that of its body")
         return
     fields |= {} if in_world["force"] else {"frame": "body"}
-    fields |= {what: value for what, value in (("force", force), ("torque", torque)) if value}
+    fields |= {part: value for part, value in (("force", force), ("torque", torque)) if value}
     if force or torque:
         model.draft.add("forces", name, element, **fields)
 

@@ -96,7 +96,7 @@ def read_joint(model: Osim, element: Element) -> None:
     kind = element.tag
     kinds = ["CustomJoint", *ELLIPSOIDS, *SIMPLE, *OF_SEVERAL]
     values = [_coordinate(model, one) for one in _coordinates_of(model, element)]
-    model.coordinates.update((value.name, name) for value in values)  # what refers to them is no error if the joint is
+    model.coordinates.update((value.name, name) for value in values)  # references to them are no errors if the joint is
     if kind not in kinds:
         reading.refuse(element, f"joints <{kind}> are not read; {nearest(kind, kinds)}")
         return

@@ -49,8 +49,8 @@ def _read_force(draft: Draft, reading: Reading, element: Element, file: str) -> 
     ledger.keep(element, "name")
     has_effect = _text(reading, element, "isDisabled") != "true" and _text(reading, element, "appliesForce") != "false"
     body = _frame(reading, element, "applied_to_body")
-    axes, place = (_frame(reading, element, f"{what}_expressed_in_body") or WORLD for what in ("force", "point"))
-    force, point, torque = (_text(reading, element, f"{what}_identifier") for what in ("force", "point", "torque"))
+    axes, place = (_frame(reading, element, f"{part}_expressed_in_body") or WORLD for part in ("force", "point"))
+    force, point, torque = (_text(reading, element, f"{part}_identifier") for part in ("force", "point", "torque"))
     source = _text(reading, element, "data_source_name")
     file = file or ("" if source == "Unassigned" else source)
     if not has_effect:

@@ -1,4 +1,4 @@
-"""Paths of OpenSim, and the controls of what acts along them."""
+"""Paths of OpenSim, and the controls of actuators along them."""
 
 from __future__ import annotations
 

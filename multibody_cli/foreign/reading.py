@@ -1,4 +1,4 @@
-"""Typed values of XML elements; what is read is claimed as kept in the ledger."""
+"""Typed values of XML elements; values that are read are claimed as kept in the ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 class Reading(Immutable):
-    """What a reader of a format works with.
+    """The tools of the reader of a format.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Reading(Immutable):
     ) -> tuple[float, ...]:
         """Return the numbers of an attribute, or of the text, separated by blanks; `count` None accepts any number.
 
-        Blanks at both ends are accepted.  What is not a finite number is an error, and the value is `default` or zeros.
+        Blanks at both ends are accepted.  Other values are errors, replaced by `default` or zeros.
         """
         instead = default if default is not None else (0.0,) * (count or 0)
         if default is not None and attribute != TEXT and attribute not in element.attributes:
@@ -97,9 +97,9 @@ class Reading(Immutable):
             return instead
         words = text.split()
         if count is not None and len(words) != count:
-            what = "a number" if count == 1 else f"{count} numbers separated by blanks"
+            expected = "a number" if count == 1 else f"{count} numbers separated by blanks"
             hint = ": write a decimal point" if "," in text else ""
-            self._refuse_value(element, attribute, f"expected {what}, found `{text}`{hint}")
+            self._refuse_value(element, attribute, f"expected {expected}, found `{text}`{hint}")
             return instead
         found = tuple([_number(word) for word in words])
         if None in found:

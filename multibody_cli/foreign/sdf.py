@@ -312,6 +312,6 @@ def _read_point(world: World, scope: Scope, name: str, frame: Frame) -> None:
 
 
 READERS = (("link", _read_link), ("frame", _read_point), ("joint", read_joint), ("joint", read_relations))
-"""Readers of what the frames of scopes belong to, in this order."""
+"""Readers of the elements to which frames of scopes belong, in this order."""
 
 FORMAT = Format("SDF", ("sdf",), read)

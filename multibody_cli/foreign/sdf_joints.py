@@ -145,7 +145,7 @@ def _set_axes(world: World, joint: Joint, axes: list[dict[str, Any]], element: E
 
 
 def _moved(type_: str, axis: dict[str, Any]) -> FramePose:
-    """Return the pose that a coordinate gives to its axis."""
+    """Return the pose of the axis of a coordinate."""
     direction = np.array(axis["axis"]) / np.linalg.norm(axis["axis"])
     angle = 0.0 if type_ == "prismatic" else axis["locked"]
     shift = axis["locked"] if type_ == "prismatic" else axis.get("pitch", 0.0) * angle / (2 * np.pi)

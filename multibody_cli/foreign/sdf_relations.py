@@ -60,8 +60,8 @@ def _follow(
     draft = world.draft
     ends = [_coordinate(world, *one) for one in (follower, leader)]
     if "" in ends or follower == leader:
-        what = " ".join(leader if leader[1] != "axis" else leader[:1])
-        scope.reading.ledger.drop(mimic, f"joint `{what}` has no coordinate that joint `{follower[0]}` can follow")
+        name = " ".join(leader if leader[1] != "axis" else leader[:1])
+        scope.reading.ledger.drop(mimic, f"joint `{name}` has no coordinate that joint `{follower[0]}` can follow")
         return
     scope.reading.ledger.keep(mimic)
     relation = {"type": "linear", "reduce": True, "terms": {ends[0]: 1.0, ends[1]: -factor}}

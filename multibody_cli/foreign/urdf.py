@@ -225,7 +225,7 @@ def _end(draft: Draft, reading: Reading, joint: Element, tag: str) -> str | None
 
 
 def _claim_without_effect(reading: Reading, element: Element) -> None:
-    """Claim what has no meaning in a joint without an axis."""
+    """Claim elements without meaning in a joint without an axis."""
     for tag, attributes in WITHOUT_EFFECT.items():
         for one in element.all(tag):
             reading.ledger.keep(one, *attributes)

@@ -21,7 +21,7 @@ One-sided rows make the accelerations a and the multipliers x, with the Jacobian
 
 A step solves with changes c of the coupled forces; it is exact where c = W^T a.  At c = 0, which the symmetric matrix
 solves (`constraint_solver.solver`), the residual is W^T y_s.  For constant *held* rows, those with a multiplier, all
-quantities are linear in c, and the formula above gives the direction in which the residual vanishes, with solutions
+quantities are linear in c, and the formula above is the direction in which the residual vanishes, with solutions
 that satisfy the held rows.  The step follows it to the first row whose multiplier or acceleration becomes 0, releases
 or holds that row, and continues: on the path, the residual decreases in proportion and the other conditions are met.
 It ends after finitely many rows if the matrix 1 - W^T Z has a determinant of the same sign for all sets of held rows,

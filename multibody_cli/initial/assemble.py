@@ -1,6 +1,6 @@
 """Assembly: satisfy all loops and constraints in the initial state.
 
-Coordinates and rates that the scene gives are kept.  The other coordinates change as little as possible in the metric
+Coordinates and rates that the scene states are kept.  The other coordinates change as little as possible in the metric
 of the mass matrix.  The other rates are those of an impulsive start from rest: among all rates that satisfy the rows,
 the prescribed motions and the given rates, those of least kinetic energy.  They do not depend on the choice of the
 joint that closes a loop.  An articulation that no motion drives keeps its rates if they satisfy its rows as written.
@@ -112,7 +112,7 @@ class AssemblyResult(Immutable):
     change
         The largest of these, relative.
     changed_given
-        Whether coordinates or rates that the scene gives were changed.
+        Whether coordinates or rates that the scene states were changed.
     """
 
     before: RowError
@@ -276,7 +276,7 @@ class Assembler:
         return found
 
     def _start_loop_joints(self, closing: Integers, written: Floats, system: System) -> None:
-        """Add the response to impulses along coordinates of loop joints (n,) that gives them the written rates.
+        """Add the response to impulses along coordinates of loop joints (n,) after which these have the written rates.
 
         Rates that no impulse changes, since others determine them, remain.
         """

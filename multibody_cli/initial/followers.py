@@ -1,4 +1,4 @@
-"""Followers: coordinates and rates that couplings determine from those that the scene gives.
+"""Followers: coordinates and rates that couplings determine from those that the scene states.
 
 The relations sum c_k q_k = value of all couplings, with `reduce` or without, are solved for coordinates that the scene
 does not give, by elimination; sum c_k v_k = 0 likewise for rates.  A coupling with backlash, or a combination with
@@ -33,7 +33,7 @@ def place_followers(system: System, state: State, given: tuple[Flags, Flags]) ->
     system, state
         The system, and its state with prescribed coordinates and rates.
     given
-        Which coordinates and which rates the scene gives, each (nv,).
+        Which coordinates and which rates the scene states, each (nv,).
 
     Yields
     ------

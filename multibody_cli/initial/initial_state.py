@@ -190,7 +190,7 @@ def placed(model: Model, state: State) -> Work:
 
 
 def _written(scene: SceneSpec, model: Model, word: str, of_bodies: tuple[str, str]) -> Flags:
-    """Return which coordinates, or which rates, the scene gives."""
+    """Return which coordinates, or which rates, the scene states."""
     flags, links = np.zeros(model.nv, np.bool_), model.system.tree.links
     carried = {joint.row for joint in model.names.joints}
     for joint in model.names.joints:

@@ -1,8 +1,8 @@
 """Regularity of the mass matrix at the start, for bodies without mass and for inertias that no body has.
 
-Such bodies are admissible where what they carry gives every coordinate inertia.  The factorization M = L^T D L from the
-tips of the tree has a pivot for each coordinate: D = S^T I_A S of the articulated-body recursion, which every method
-divides by.  M is positive definite if and only if all pivots are positive.
+Such bodies are admissible where the bodies that they carry add inertia to every coordinate.  The factorization
+M = L^T D L from the tips of the tree has a pivot for each coordinate: D = S^T I_A S of the articulated-body
+recursion, by which every method divides.  M is positive definite if and only if all pivots are positive.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Functions of time that change within a step.
 
-An integrator evaluates a function of time a few times in each step.  What changes faster leaves no trace in forces or
+An integrator evaluates a function of time a few times in each step.  Faster changes leave no trace in forces or
 energies, so it is checked before the run: over a step, Simpson's rule with the values at start, middle and end is
 compared with Simpson's rule on sixteen parts; a pulse between two of these remains unnoticed, unless it is made of
 functions with knots, between which steps integrate them.  A prescribed position that jumps has no velocity that makes

@@ -46,7 +46,7 @@ def stable_steps(integrator: Integrator, simulation: SimulationSpec, damping: Fl
     Parameters
     ----------
     integrator
-        The integrator; `simulation` gives the method, whose steps may be composed of longer ones, and its options.
+        The integrator; `simulation` has the method, whose steps may be composed of longer ones, and its options.
     damping, frequency
         Coefficients c and w (n,) of the modes, 1/s.
     """

@@ -153,7 +153,7 @@ class CompositeSpec(BrakedJointSpec, CompositeParts):
         return found
 
     def _share(self, own: slice) -> dict[str, Any]:
-        """Return what the joint of a part must know of the fields with entries for each coordinate."""
+        """Return the share of the joint of a part in the fields with entries for each coordinate."""
         share: dict[str, Any] = {}
         if self.stiffness is not None:
             share["stiffness"] = self.stiffness[own]

@@ -175,7 +175,7 @@ class MovingJointSpec(JointSpec):
         return tuple(entry if isinstance(entry, SoftLimits) else None for entry in self.limits or ())
 
     @model_validator(mode="after")
-    def _refuse_what_has_no_effect(self) -> Self:
+    def _refuse_entries_without_effect(self) -> Self:
         if "rest" in self.model_fields_set and self.stiffness is None:
             raise ValueError("`rest` has no effect without `stiffness`")
         if self.restitution > 0.0 and not any(self.bounds or ()):

@@ -107,7 +107,7 @@ def _read_fixed(value: Any, info: ValidationInfo) -> dict[str, float]:
 
 
 class _Surfaces(Spec):
-    """Both surfaces, and what is fixed between them."""
+    """Both surfaces, and the parameters that are fixed between them."""
 
     parent_surface: AnySurface = Field(description="Surface of the parent, in the joint's frame on its side.")
     child_surface: AnySurface = Field(description="Surface of the child, in the joint's frame on its side.")

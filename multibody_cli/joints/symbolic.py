@@ -93,7 +93,7 @@ def _read_names(value: Any) -> dict[str, Coordinate]:
 
 
 class _Expressions(Spec):
-    """What is written as expressions, and of what."""
+    """Fields that are written as expressions, with the names in these."""
 
     names: Annotated[
         dict[str, Coordinate],

@@ -30,7 +30,7 @@ Each module imports only those above it.
 
 Rules for kernels: no allocation in code that runs once per step; arguments in the order read-only blocks, state, work
 arrays, outputs; a kernel writes only its state, work arrays and outputs; NaN and infinity keep their IEEE meaning.
-Rules for templates: a parameter is declared once; only what an optional one declares may be left out; a template lists
+Rules for templates: a parameter is declared once; only those of an optional one may be left out; a template lists
 its parameters.  See
 `docs/adr/0022-compiled-objects.md`.
 """

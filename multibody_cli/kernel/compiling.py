@@ -34,7 +34,7 @@ def serve() -> None:
     warnings.simplefilter("ignore")
     ffi.lib._lock._cblist.clear()  # this process does not use LLVM's lock callbacks
     gc.freeze()  # collections pass over numba itself, which takes an eighth of the time of compilation,
-    gc.set_threshold(500_000, 1000, 1000)  # and over what was compiled before, which takes a tenth
+    gc.set_threshold(500_000, 1000, 1000)  # and over code compiled before, which takes a tenth
     connection = Connection(int(sys.argv[1]))
     while True:
         try:

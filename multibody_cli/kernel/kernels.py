@@ -76,7 +76,7 @@ class Kernel(Formula):
         return call
 
     def prepared(self, leading: tuple[Any, ...], numbers: tuple[Any, ...]) -> Callable[..., Any]:
-        """Return what `on` returns, for numbers of the kinds of `numbers`, and without a check in each call."""
+        """Return the function of `on` for numbers of the kinds of `numbers`, without a check in each call."""
         if is_interpreted():
             return partial(self.py_func, *leading)
         arguments = Arguments((*leading, *numbers))

@@ -33,7 +33,7 @@ class Reach(NamedTuple):
 
 
 class Declared:
-    """A function for kernels, with the name of a plain one; it adds what its callers depend on to their digest."""
+    """A function for kernels, with the name of a plain one; it adds the sources of its callers to their digest."""
 
     __name__: str
     __qualname__: str

@@ -25,7 +25,7 @@ WIDTH = 1 + LANES
 
 
 class Unsupported(Exception):
-    """A run that the generated code cannot differentiate; the message is what it does not support."""
+    """A run that the generated code cannot differentiate; the message names the unsupported feature."""
 
 
 class Derivatives(NamedTuple):

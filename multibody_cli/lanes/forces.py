@@ -177,13 +177,13 @@ def write_forces(
         clearance[0] = tracer.selected("min", clearance[0], margin)
         return False
 
-    what, replaced = "expressions of the state", {signals.evaluate: symbolic.evaluate, has_collapsed: keep_clear}
+    noun, replaced = "expressions of the state", {signals.evaluate: symbolic.evaluate, has_collapsed: keep_clear}
     try:
         # the derivatives of targets are quantities, so that functions of time are written out
         args: tuple[Any, ...] = (quantities, points, symbolic, None, q, v, bodies)
         tracer.run(measure, *args, replaced={signals.evaluate: symbolic.written_out})
         for place, element in enumerate(ELEMENTS):
-            what, records = element.description, _records(tracer, parameters, [one.tables[place] for one in variants])
+            noun, records = element.description, _records(tracer, parameters, [one.tables[place] for one in variants])
             for record in records:
                 args = (record, forces, None, q, v, bodies, tau, powers, True, None, 0)
                 tracer.run(element.apply_force, *args, replaced=replaced)
@@ -191,7 +191,7 @@ def write_forces(
             bodies.store_wrenches()
         return tracer.lines(), symbolic.tabulated
     except (TypeError, ArithmeticError):  # a comparison of symbols, or constants without a value
-        raise NotImplementedError(f"branches in {what}") from None
+        raise NotImplementedError(f"branches in {noun}") from None
 
 
 def _records(tracer: Tracer, parameters: Parameters, tables: Sequence[Any]) -> list[SymbolicRecord]:

@@ -10,7 +10,7 @@ row i of T expresses a dependent row by the independent ones.  The columns of N 
 
     y <- (1 - P) y,    x <- [ W11^-1 y1; 0 ],    x <- (1 - P) x .
 
-The first projection makes the system consistent in the least-squares sense, the last one gives the x of least norm.
+The first projection makes the system consistent in the least-squares sense, the last one yields the x of least norm.
 Both use the Euclidean norm, as a pseudo-inverse does: equal supports share a load equally, but where x contains forces
 and moments the distribution depends on their units.  A round-off error of P does not affect W x = y, since x changes
 only by combinations of null vectors.

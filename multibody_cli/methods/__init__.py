@@ -53,7 +53,7 @@ class MethodKind(Protocol):
         """Its own integrator; None if it accepts those of the catalogue."""
 
     def integrator_with(self, options: Mapping[str, Any]) -> Integrator | None:
-        """Its own integrator with options that a scene gives, or None."""
+        """Its own integrator with the options of a scene, or None."""
 
     def __call__(
         self, model: Model, integrator: Integrator, control: StepControl, state: State, options: Spec | None = None

@@ -127,13 +127,13 @@ class VariationalKind(Immutable):
         """Yield options that a scene cannot combine with a feature, each with the reason."""
         order = options.get("order")
         if feature in (Feature.CONTACT, Feature.JOINT_FRICTION):
-            what = feature.value
+            noun = feature.value
             if order in (2, 4, 6):
-                yield "order", f"impulses of {what} act at the start of a step: they need `order: 1`, then the default"
+                yield "order", f"impulses of {noun} act at the start of a step: they need `order: 1`, then the default"
             if options.get("adaptive"):
-                yield "adaptive", f"a step with {what} cannot be subdivided after its impulses: omit it"
+                yield "adaptive", f"a step with {noun} cannot be subdivided after its impulses: omit it"
             if "initial_guess" in options:
-                yield "initial_guess", f"has no effect with {what}: the impulses determine the initial guess; omit it"
+                yield "initial_guess", f"has no effect with {noun}: the impulses determine the initial guess; omit it"
         if feature is Feature.ELASTIC_TENDONS and order in (4, 6):
             yield "order", "orders 4 and 6 have backward steps, in which fibers with a tendon diverge: use 1 or 2"
         if feature is Feature.ELASTIC_TENDONS and options.get("implicit_forces"):
@@ -155,7 +155,7 @@ class VariationalKind(Immutable):
         return OWN_INTEGRATOR
 
     def integrator_with(self, options: Mapping[str, Any]) -> Integrator:
-        """The integrator of this method, with options that a scene gives."""
+        """The integrator of this method, with the options of a scene."""
         order = 1 if options.get("order") == 1 else 2
         return IMPLICIT_INTEGRATORS[order] if options.get("implicit_forces") else OWN_INTEGRATOR
 

@@ -20,7 +20,7 @@ from multibody_cli.tree.workspace import Work
 
 
 class Dynamics(NamedTuple):
-    """The kernels of a method that integrators use (`method_kernels`); None for what a system lacks."""
+    """The kernels of a method that integrators use (`method_kernels`); None for those that a system lacks."""
 
     evaluate: Kernel
     evaluate_projected: Kernel

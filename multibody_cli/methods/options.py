@@ -30,19 +30,19 @@ class StabilizationOptions(Spec):
         return ImplicitSolveSettings()
 
     @model_validator(mode="after")
-    def _refuse_what_has_no_effect(self) -> Self:
+    def _refuse_entries_without_effect(self) -> Self:
         if "baumgarte_rate" in self.model_fields_set and self.stabilization == "projection":
             raise ValueError("`baumgarte_rate` has no effect without `stabilization: baumgarte`")
         return self
 
 
 def ends_at_corrected_velocities(options: Mapping[str, Any]) -> bool:
-    """Whether options that a scene gives correct errors by the velocities at the end of a step."""
+    """Whether the options of a scene correct errors by the velocities at the end of a step."""
     return options.get("stabilization") == "baumgarte_velocity"
 
 
 def has_symmetrized_stiffness(options: Mapping[str, Any]) -> bool:
-    """Whether options that a scene gives take the symmetric part of the stiffness of springs between bodies."""
+    """Whether the options of a scene take the symmetric part of the stiffness of springs between bodies."""
     return options.get("implicit_stiffness") == "symmetrized"
 
 

@@ -33,7 +33,7 @@ Advance = Callable[[State, float], Report]
 
 
 class Outputs(NamedTuple):
-    """What samples change: values that are held, the next samples, and outputs that are delayed."""
+    """Data that samples change: values that are held, the next samples, and outputs that are delayed."""
 
     held: Floats  # (n,)
     next: Integers  # (c,) number of the next sample of each controller

@@ -19,7 +19,7 @@ from multibody_cli.tree import articulated_body
 
 
 class SymbolicOptions(ImplicitOptions):
-    """Options: what is generated, the stabilization of constraints, and implicit solves."""
+    """Options: the generated code, the stabilization of constraints, and implicit solves."""
 
     recursion: Literal["generated", "numeric"] = Field(
         "generated",

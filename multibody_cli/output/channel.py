@@ -75,8 +75,8 @@ class Item(NamedTuple):
     """Element for which a channel is written: its name in the path, and the position of its data in the samples.
 
     `at` is the index of the element; `columns` are the columns of a joint among the coordinates, or those of a
-    constraint among its kind of rows; `labels` are the labels of an axis of its own.  `parts` are what a sum consists
-    of: a field of the samples, a column, and a sign.
+    constraint among its kind of rows; `labels` are the labels of an axis of its own.  `parts` are the terms of a
+    sum: a field of the samples, a column, and a sign.
     """
 
     text: str = ""

@@ -19,7 +19,7 @@ from multibody_cli.output.path_channels import PATH_CHANNELS
 from multibody_cli.output.rope_channels import ROPE_CHANNELS
 from multibody_cli.output.wrench_channels import WRENCH_CHANNELS
 
-# --- what channels have in common -------------------------------------------------------------------------------------
+# --- properties of several channels -----------------------------------------------------------------------------------
 _ERROR: dict[str, Any] = {"rtol": 0.0, "atol": 1e-6}
 """The exact value is zero, so only an absolute tolerance applies."""
 

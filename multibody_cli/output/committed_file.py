@@ -31,7 +31,7 @@ class CommittedFile(io.RawIOBase):
     Parameters
     ----------
     path
-        Path of the committed state.  It is created at the first commit, and replaces what is there.
+        Path of the committed state.  It is created at the first commit, and replaces an existing file.
 
     Raises
     ------

@@ -48,7 +48,7 @@ _FILTERS = frozenset({h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHE
 
 
 class Defect(ValueError):
-    """An object of a file that is not what the format says."""
+    """An object of a file that differs from the format."""
 
     def __init__(self, where: str, cause: str) -> None:
         super().__init__(f"{where}: {cause}")

@@ -147,7 +147,7 @@ class ResultFile:
         return self._identity[2]
 
     def stored(self, path: str) -> _Stored:
-        """Return what is known of a channel.
+        """Return the metadata of a channel.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class OpenFile(AbstractContextManager["OpenFile"]):
         return found
 
     def describe(self, path: str) -> Dataset:
-        """Read what is known of a channel beside its values."""
+        """Read the metadata of a channel."""
         with self._result.translating_errors():
             node = h5d.open(self._file.id, path.encode())
             creation = node.get_create_plist()

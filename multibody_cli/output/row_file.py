@@ -128,7 +128,7 @@ class RowFile:
         wanted[runs] = True
         end = -1
         for offset in np.unique(self._offsets[runs]).tolist():
-            if offset != end:  # a seek discards what was read ahead
+            if offset != end:  # a seek discards data that was read ahead
                 self._file.seek(offset)
             line = self._file.readline()
             end = offset + len(line)

@@ -1,4 +1,4 @@
-"""Rows of a sweep: what runs are reduced to, one by one and in blocks of runs with the same columns."""
+"""Rows of a sweep: reductions of runs, one by one and in blocks of runs with the same columns."""
 
 from __future__ import annotations
 

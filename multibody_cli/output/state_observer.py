@@ -21,7 +21,7 @@ from multibody_cli.output.series import series_of
 
 
 class Observer:
-    """Computes the channels of a model at one instant; `history` is what they carry from earlier ones."""
+    """Computes the channels of a model at one instant; `history` has the data that they carry from earlier ones."""
 
     def __init__(self, model: Model, method: Method) -> None:
         self._model, self._work, self._contact_work = model, method.work, method.contact_work

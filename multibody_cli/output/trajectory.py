@@ -244,7 +244,7 @@ class Trajectory(Immutable, eq=False):
         Raises
         ------
         ResultError
-            `time` is not an output instant; the message gives the nearest.
+            `time` is not an output instant; the message names the nearest.
         """
         if not self.time.size:
             raise ResultError(f"{self.source} has no output instants")

@@ -121,7 +121,7 @@ class Layout(Immutable):
 
 
 def joint_coordinate_layout(scene: SceneSpec, masses: Mapping[str, MassProperties]) -> Layout:
-    """Lay out a scene in joint coordinates, in the initial state that it gives."""
+    """Lay out a scene in joint coordinates, in its initial state."""
     starts = {name: start_of(body, masses[name]) for name, body in scene.bodies.items()}
     joint_starts = {name: JOINTS[joint.type].start(joint) for name, joint in scene.joints.items()}
     return _layout(scene, masses, inboard_joints(scene), starts, joint_starts)

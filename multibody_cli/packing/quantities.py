@@ -70,7 +70,7 @@ _CODES = {
 """Codes of the value and of the rate."""
 
 Axis = CoordinateReference | Combination | PathReference
-"""What a force acts along."""
+"""The quantity along which a force acts."""
 
 
 class QuantityPacker:

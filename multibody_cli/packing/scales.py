@@ -1,4 +1,4 @@
-"""Scales of a mechanism: what its tolerances and offsets are relative to, so that its size and speed have no effect."""
+"""Scales of a mechanism: tolerances and offsets are relative to them, so that its size and speed have no effect."""
 
 from __future__ import annotations
 

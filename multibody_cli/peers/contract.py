@@ -262,4 +262,4 @@ class PeerKind(Immutable):
 
 
 class PeerRefusal(Exception):
-    """A peer does not support a scene; the message gives the reason."""
+    """A peer does not support a scene; the message states the reason."""

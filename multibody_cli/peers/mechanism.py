@@ -82,7 +82,7 @@ def _unsupported_features(model: Model) -> Iterator[str]:
             np.count_nonzero(tree.parts["code"] == PartCode.GENERATED)
         ),
     }
-    yield from (what for what, count in counts.items() if count > 0)
+    yield from (feature for feature, count in counts.items() if count > 0)
     if any(np.any(part["turn"]) and np.any(part["slide"]) for part in tree.parts):
         yield "screws"
 

@@ -33,7 +33,7 @@ CHANNELS = ("length", "fiber_length", "fiber_velocity", "pennation", "force", "a
 
 
 class OperatingPoints:
-    """What a muscle did at the output instants of a run.
+    """Lengths, velocities, forces and activations of a muscle at the output instants of a run.
 
     Parameters
     ----------

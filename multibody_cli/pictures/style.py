@@ -57,7 +57,7 @@ class Style(Immutable):
     description
         Purpose of the style.
     scale
-        Factor of widths and heights in inches; with the same size of text, a larger factor gives more space.
+        Factor of widths and heights in inches; with the same size of text, a larger factor leaves more space.
     text
         Height of a line of text, relative to that of the default style.
     settings

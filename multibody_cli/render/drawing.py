@@ -1,4 +1,4 @@
-"""What a picture of a mechanism consists of: solids fixed in bodies, and bars and coils between points of bodies."""
+"""Elements of a picture of a mechanism: solids fixed in bodies, and bars and coils between points of bodies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GROUND = -1
 """Index of the world among the bodies."""
 
 Layer = Literal["bodies", "ground", "joints", "springs", "points"]
-"""What a viewer shows or hides together."""
+"""Elements that a viewer shows or hides together."""
 
 BODY_COLORS: tuple[Vector, ...] = (
     (0.298, 0.471, 0.659),
@@ -51,7 +51,7 @@ class Solid(Immutable, eq=False):
     Parameters
     ----------
     name
-        What it shows, as in `body rod` or `joint hinge`.
+        The element that it shows, as in `body rod` or `joint hinge`.
     layer
         Its layer.
     body
@@ -75,7 +75,7 @@ class Bar(Immutable, eq=False):
     Parameters
     ----------
     name
-        What it shows.
+        The element that it shows.
     bodies
         Indices of both bodies, or `GROUND`.
     points

@@ -34,7 +34,7 @@ def with_applied_wrenches(
     Raises
     ------
     ResultError
-        The run has not recorded what the wrenches are computed from.
+        The run has not recorded the channels from which the wrenches are computed.
     """
     masses = {name: _mass(loaded, name) for name in loaded.scene.bodies}
     found = applied_wrenches(trajectory, loaded.scene, masses)

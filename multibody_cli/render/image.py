@@ -1,4 +1,4 @@
-"""Images: what a camera sees of placed meshes, with light, shadows and outlines."""
+"""Images of placed meshes as a camera sees them, with light, shadows and outlines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOP, BOTTOM = (1.0, 1.0, 1.0), (0.90, 0.92, 0.94)
 """Colors of the background in sRGB, above and below."""
 
 CLEAR = 0.45
-"""Opacity of what is drawn translucent."""
+"""Opacity of translucent solids."""
 
 
 class ImageFormat(Immutable):
@@ -58,7 +58,7 @@ class Triangles(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a camera sees: all triangles, those before it, their corners in samples, and the nearest of each sample."""
+    """View of a camera: all triangles, those before it, their corners in samples, and the nearest of each sample."""
 
     every: Triangles
     triangles: Triangles

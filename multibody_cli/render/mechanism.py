@@ -83,7 +83,7 @@ def draw_mechanism(
     trajectory
         The run, or the start of the scene, with the ranges of the coordinates.
     motion
-        The instants that are drawn, of which the first gives the size of symbols.
+        The instants that are drawn, of which the first determines the size of symbols.
     with_points
         Whether named points are drawn, as frames.
 

@@ -24,7 +24,7 @@ HOLLOW = 0.4
 
 
 class Picture(Immutable, eq=False):
-    """What is drawn.
+    """The contents of a picture.
 
     Parameters
     ----------

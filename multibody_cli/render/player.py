@@ -31,7 +31,7 @@ MODULES = {
 
 
 class Page(Immutable, eq=False):
-    """What a page shows.
+    """The contents of a page.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ class BodySpec(Spec):
     )
 
     @model_validator(mode="after")
-    def _refuse_what_its_kind_has_not(self) -> Self:
+    def _refuse_entries_of_other_kinds(self) -> Self:
         for name in ("inertia", "rotation") if self.kind == "point" else ():
             if name in self.model_fields_set:
                 raise located_error("not allowed: a point mass has no orientation or inertia", name)

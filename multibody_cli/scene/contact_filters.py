@@ -51,7 +51,7 @@ def count_excluded_pairs(scene: SceneSpec, settings: ContactsSpec) -> int:
 def _neighbours(scene: SceneSpec) -> Iterator[tuple[list[str], list[str]]]:
     """Yield the bodies on both sides of each joint, with those that fixed joints hold together with them.
 
-    A joint to the world excludes nothing, and what is fixed to the world has the neighbours of each body alone: a table
+    A joint to the world excludes nothing, and bodies fixed to the world have the neighbours of each body alone: a table
     and the base of an arm, both fixed to it, are not one body.
     """
     weld = welds(scene)

@@ -131,8 +131,8 @@ def _counted(number: int) -> str:
     return "1 entry" if number == 1 else f"{number} entries"
 
 
-def _expected(what: str) -> Callable[[Finding, type[Spec]], str]:
-    return lambda finding, holder: f"expected {what}, found {format_value(finding['input'])}"
+def _expected(noun: str) -> Callable[[Finding, type[Spec]], str]:
+    return lambda finding, holder: f"expected {noun}, found {format_value(finding['input'])}"
 
 
 _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {

@@ -1,4 +1,4 @@
-"""Values that are valid, and probably not what was meant: angles without a unit, and bodies that nothing holds."""
+"""Values that are valid, and probably mistakes: angles without a unit, and bodies that nothing holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TURN = 2.0 * math.pi
 
 
 def likely_mistakes(scene: SceneSpec, data: dict[str, Any]) -> Iterator[tuple[NodePath, str]]:
-    """Yield places of a scene, and what is probably wrong there; `data` is the scene as it is written."""
+    """Yield places of a scene with the probable mistakes there; `data` is the scene as it is written."""
     yield from _angles_in_degrees(scene, data)
     yield from _rotations_in_degrees(data, ())
     yield from _bodies_that_nothing_holds(scene)

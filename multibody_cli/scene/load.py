@@ -228,8 +228,8 @@ def _without_later_expectations(draft: Draft, written: float | None) -> tuple[Dr
     if len(left) == total:
         return draft, ()
     scene = draft.scene.model_copy(update={"expect": [draft.scene.expect[k] for k in left]})
-    what = f"{total - len(left)} of {total} expectations refer to later times or to the written end"
-    warning = f"{mark}: simulation.duration: {what}, and are set aside"
+    remark = f"{total - len(left)} of {total} expectations refer to later times or to the written end"
+    warning = f"{mark}: simulation.duration: {remark}, and are set aside"
     return replace(draft, scene=scene, kept=[draft.kept[k] for k in left]), (warning,)
 
 
@@ -248,7 +248,7 @@ def _warnings(scene: SceneSpec, data: dict[str, Any], tree: Node) -> Iterator[st
 
 
 def _without_effect(scene: SceneSpec, written: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield what has no effect, with the reason; `written` are the settings of the simulation as the scene has them."""
+    """Yield settings without effect, with the reason; `written` are the settings of the simulation in the scene."""
     settings = scene.simulation
     has_own, given = METHODS[settings.method].own_integrator is not None, {"integrator": "auto", **written}
     if has_own and given["integrator"] != "auto":

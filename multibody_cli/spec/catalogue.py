@@ -23,7 +23,7 @@ class Catalogue(Immutable, eq=False):
 
     Parameters
     ----------
-    what
+    noun
         Noun for an entry in messages, as in `a joint`.
     specs
         The entries, by name.
@@ -33,7 +33,7 @@ class Catalogue(Immutable, eq=False):
         Names that belong to other sections of the scene, with those sections.
     """
 
-    what: str
+    noun: str
     specs: Mapping[str, type[Spec]]
     keys: Mapping[str, str] = {}
     elsewhere: Mapping[str, str] = {}
@@ -76,20 +76,20 @@ class Catalogue(Immutable, eq=False):
 
     def _unnamed(self, value: Any) -> ValueError:
         if not isinstance(value, dict):
-            return ValueError(f"expected {self.what}, found {format_value(value)}")
+            return ValueError(f"expected {self.noun}, found {format_value(value)}")
         name = value.get("type")
         if isinstance(name, str) and name in self.elsewhere:
-            return located_error(f"`{name}` is not {self.what}: it belongs to `{self.elsewhere[name]}`", "type")
+            return located_error(f"`{name}` is not {self.noun}: it belongs to `{self.elsewhere[name]}`", "type")
         if self.keys and not (self._is_typed and isinstance(name, str)):
             words = ", ".join(f"`{key}`" for key in self.keys)
             meant = [f"did you mean `{close}` for `{key}`?" for key in value if (close := closest(key, self.keys))]
-            return ValueError("; ".join([f"expected {self.what} with one of {words}", *meant]))
+            return ValueError("; ".join([f"expected {self.noun} with one of {words}", *meant]))
         if "type" not in value:
-            return ValueError(f"expected {self.what} with a `type`; {nearest('', self.specs)}")
+            return ValueError(f"expected {self.noun} with a `type`; {nearest('', self.specs)}")
         if not isinstance(name, str):
-            return located_error(f"expected the type of {self.what}, found {format_value(name)}", "type")
+            return located_error(f"expected the type of {self.noun}, found {format_value(name)}", "type")
         remark = nearest(name, self.specs)
-        return located_error(f"unknown type {format_value(name)} of {self.what}; {remark}", "type")
+        return located_error(f"unknown type {format_value(name)} of {self.noun}; {remark}", "type")
 
 
 def _referable(spec: type[Spec]) -> core_schema.CoreSchema:

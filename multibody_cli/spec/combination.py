@@ -81,7 +81,7 @@ class CombinationSpec(EntrySpec):
         return lower, upper
 
     @model_validator(mode="after")
-    def _refuse_what_has_no_effect(self) -> Self:
+    def _refuse_entries_without_effect(self) -> Self:
         if not any(self.terms.values()):
             raise ValueError("expected at least one nonzero coefficient")
         if "rest" in self.model_fields_set and not self.stiffness:

@@ -32,7 +32,7 @@ def read_name(name: str) -> str:
 
 
 def nearest_name(name: str) -> str:
-    """Return the name itself if an element can have it, or else one with underscores for what it cannot have."""
+    """Return the name itself if an element can have it, or else one with underscores for forbidden characters."""
     own = name.strip().replace("${", "_{")  # no expression
     whole = "".join("_" if char in _RESERVED or not char.isprintable() else char for char in own)[:LONGEST]
     if _COORDINATE.fullmatch(whole):

@@ -1,4 +1,4 @@
-"""What a rope leads over: guides and pulleys, in a scene file."""
+"""Guides and pulleys of a rope, in a scene file."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ class PathPoint(BodyPoint):
 class _OrName(Immutable):
     """Annotation of a value that `with_paths` has put in place of the name of an entry of a section."""
 
-    what: str
+    noun: str
     section: str
     otherwise: str
 
@@ -229,7 +229,7 @@ class _OrName(Immutable):
         """Refuse names of unknown entries."""
         if isinstance(value, str):
             expected = f"expected a name of the section `{self.section}`, or {self.otherwise}"
-            raise ValueError(f"unknown {self.what} `{value}`: {expected}")
+            raise ValueError(f"unknown {self.noun} `{value}`: {expected}")
         return value
 
 

@@ -138,7 +138,7 @@ class Reader(Immutable):
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Accept what is read."""
+        """Accept values that can be read."""
         return self.schema()
 
     def read(self, value: Any) -> Any:

@@ -26,7 +26,7 @@ def start_in_equilibrium(loaded: LoadedScene, model: Model, state: State, writte
     loaded, model, state
         The scene, its model in joint coordinates, and the state.
     written
-        (nv,) rates that the scene gives: they are those of the start, completed by loops and prescribed motions.
+        (nv,) rates of the scene: they are those of the start, completed by loops and prescribed motions.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""More than a time loop: making a scene ready, benchmarks, and what a scene expects of its run."""
+"""Uses of runs: making a scene ready, benchmarks, and the expectations of a scene."""

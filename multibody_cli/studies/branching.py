@@ -1,7 +1,7 @@
 """Runs that go on: from the checkpoint of their result file, or with another scene from an output instant (branches).
 
 A result file does not contain the state that a method carries, such as warm starts of contacts. A branch therefore
-repeats the earlier scenes from 0 s, which gives the same bytes, and goes on from the checkpoint of the repeated run. If
+repeats the earlier scenes from 0 s, with the same bytes, and goes on from the checkpoint of the repeated run. If
 the motion of the scene is unchanged, the whole carried state is kept. Otherwise the method of the new scene starts at
 the instant from time, q, v and ledger.
 """

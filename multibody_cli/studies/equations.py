@@ -302,7 +302,7 @@ def omitted_effects(simulation: PreparedSimulation) -> list[str]:
             *(rope.name for rope in model.names.friction_ropes),
         ],
     }
-    words += [f"{what} {_listed(names)}" for what, names in named.items() if names]
+    words += [f"{heading} {_listed(names)}" for heading, names in named.items() if names]
     return [*words, "contacts"] if scene.contacts is not None else words
 
 

@@ -130,7 +130,7 @@ def linearize(model: Model, state: State, inputs: Sequence[Input] = (), outputs:
 
 
 def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
-    """Yield remarks on what a linear model leaves out or keeps: contacts, dry friction, elastic tendons and limits."""
+    """Yield remarks on omitted and kept elements of a linear model: contacts, friction, elastic tendons and limits."""
     names, muscles = model.names, model.system.forces.tables[MUSCLES]
     elastic = [f"muscles.{one.name}" for one, k in zip(names.muscles, muscles["state"], strict=True) if k >= 0]
     ropes = zip(names.elastic_ropes, model.system.forces.tables[ELASTIC_ROPES]["stored"], strict=True)
@@ -141,7 +141,7 @@ def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
     for claim, elements in (
         ("ignores {} of the scene", [*["contacts"] * bool(names.contacts), *frictions]),
         ("keeps the lengths of fibers with elastic tendons, of {}", elastic),
-        ("keeps what has slipped over the guides of elastic ropes with friction, of {}", slipping),
+        ("keeps the slip over the guides of elastic ropes with friction, of {}", slipping),
         ("keeps closed the limits and flanks that are pressed at this state, of {}", found.closed),
         ("keeps open the limits and flanks that are touched without force, of {}", found.touching),
     ):

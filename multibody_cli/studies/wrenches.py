@@ -222,7 +222,7 @@ def applied_wrenches(
     Raises
     ------
     ResultError
-        The run has not recorded what a wrench is computed from.
+        The run has not recorded the channels from which a wrench is computed.
     """
     origins: dict[str, Floats] = {}
     found: dict[str, list[Applied]] = {}

@@ -66,7 +66,7 @@ def _carried_through(
     of_name: Callable[[Scalar], Any],
     operation: Callable[[str], Callable[..., Any]],
 ) -> list[Any]:
-    """Return what the operations make of formulas, from the known nodes and the names on."""
+    """Return the results of operations on formulas, from the known nodes and the names on."""
     found = dict(known)
     for node in topological_order(values, known):
         operands = (found.get(one, one) for one in node.operands)

@@ -184,7 +184,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
 """Functions of numbers, which formulas support as well."""
 
 TABULATED: dict[str, Callable[..., float]] = {}
-"""Functions given by tables, by the names that `tables` gives them."""
+"""Functions given by tables, by their names in `tables`."""
 
 
 def function_named(word: str) -> Callable[..., float] | None:

@@ -129,7 +129,7 @@ def end_center_of_mass(link, discrete_motion):
 
 @formula
 def coupling_of(link, discrete_motion):
-    """Return what the coupling term depends on: the displacement of the center of mass, (s, u), and its factors."""
+    """Return the variables of the coupling term: the displacement of the center of mass, (s, u), and its factors."""
     s, u = relative_quaternion(load(discrete_motion.R_start), load(discrete_motion.R))
     a, slope, curve = rotation_factor(s, u)
     D = end_center_of_mass(link, discrete_motion) - load(discrete_motion.c)

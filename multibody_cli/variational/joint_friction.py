@@ -228,7 +228,7 @@ def update_tensions(system, work, contact_work, step, h) -> bool:
 def update_reactions(system, work, contact_work, step, h) -> bool:
     """Update the reactions F so that the joints transmit the impulses of the step; return whether the limits agree.
 
-    The momentum at the start of a body, with all applied impulses, less its discrete momentum is what its joints take.
+    The momentum at the start of a body, with all applied impulses, less its discrete momentum, loads its joints.
     """
     tree, table, joint_friction = system.tree, system.contacts.joint_friction, contact_work.joint_friction
     drnea_residuals(system, work, step, h)

@@ -107,7 +107,7 @@ def test_the_frequency_of_a_rope_that_sticks(tmp_path):
     scene = {"bodies": {"load": body(load)}, "joints": {"l": slider("load", R, -own)}}
     over = {"body": "world", "point": [-R, 0, -0.3]}, post(0.3, turns=2), "load"
     scene["springs"] = {"rope": elastic(*over, tension=[5.0, load * G])}
-    with pytest.warns(mbsim.SceneWarning, match="keeps what has slipped over the guides .*, of `springs.rope`"):
+    with pytest.warns(mbsim.SceneWarning, match="keeps the slip over the guides .*, of `springs.rope`"):
         [found] = frequencies(tmp_path, scene)
     np.testing.assert_allclose(found, math.sqrt(EA * (1 + load * G / EA) / own / load), rtol=1e-7)
 

@@ -6,7 +6,7 @@
     proximal                the solver of all scenes
     proximal_step           its iterations
     natural_map             Newton's method for the natural map
-    rescue                  what follows where iterations fail: active sets, paths; and a guess for bodies at rest
+    rescue                  solvers where iterations fail: active sets, paths; and a guess for bodies at rest
     elimination_order       order of a sparse matrix over the contact graph, and its fill
     block_matrix            sparse linear systems of the Newton steps
     six_columns             products and solutions with blocks of six columns, as vector instructions

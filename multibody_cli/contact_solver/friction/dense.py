@@ -77,7 +77,7 @@ def clipped(b1, b2, radius):
 
 @kernel
 def problem_size(problem, x, u) -> float:
-    """Return max |r| / sqrt(w) or sqrt(x.W x), the larger of both, or what presses a friction patch; 1 if all are 0.
+    """Return max |r| / sqrt(w) or sqrt(x.W x), the larger of both, or the load on a friction patch; 1 if all are 0.
 
     It is infinite if sqrt(x.W x) is infinite or no number.
     """

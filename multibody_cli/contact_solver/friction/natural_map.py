@@ -112,7 +112,7 @@ def compute_arguments(problem, x, scratch) -> float:
     for k in range(len(problem.r)):
         size = max(size, abs(problem.r[k]) / math.sqrt(problem.w[k]))
         scratch.y[k] = x[k] - scratch.u[k] / problem.w[k]
-    for c in range(problem.friction_patches):  # what is pressed at rest has a size as well
+    for c in range(problem.friction_patches):  # a patch pressed at rest has a size as well
         k = problem.constraint_rows + PER_CONTACT * c
         size = max(size, x[k] * math.sqrt(problem.w[k]))
     return size if finite else math.inf

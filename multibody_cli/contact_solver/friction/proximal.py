@@ -141,7 +141,7 @@ def restart(problem, options, factor, x, n, scratch, failed) -> SolutionReport:
 
 @kernel
 def solve_from_guess(problem, options, x, n, scratch) -> SolutionReport:
-    """Solve for the impulses x (m,) from a guess, by the natural map, proximal iterations, and what rescues them."""
+    """Solve for the impulses x (m,) from a guess, by the natural map, proximal iterations, and their rescue."""
     sufficient = min(options.tolerance / LOOSE, 1.0) ** 2 * options.tolerance
     steps, solved, enough, near_round_off, best_residual = 0, False, sufficient, NEAR_ROUND_OFF, math.inf
     if sufficient > EXACT:

@@ -26,7 +26,7 @@ class Law(NamedTuple):
     Parameters
     ----------
     name
-        What it is called in messages.
+        Its name in messages.
     rows
         Number of rows, 1 or 3.
     project

@@ -1,8 +1,8 @@
 """Signed distance of two convex solids, with direction and midpoint, for separated and penetrating solids.
 
 A polytope expands inside the Minkowski difference of the solids (`polytope`) toward the origin, if the origin is
-outside, or toward the nearest part of its own surface.  Each support direction gives a lower bound of the distance, and
-the polytope gives an upper bound.  The bounds meet after finitely many steps for polyhedra; for round solids, Newton's
+outside, or toward the nearest part of its own surface.  Each support direction has a lower bound of the distance, and
+the polytope an upper bound.  The bounds meet after finitely many steps for polyhedra; for round solids, Newton's
 method is applied to the last facet (`tangency`).
 
 Bodies at rest have gaps or penetrations of round-off.  The direction is then the normal of a facet, which has finite
@@ -36,7 +36,7 @@ CLOSE = 1e-13
 """Final difference of the bounds, relative to the size of the solids."""
 
 NEAR_APART, NEAR_INSIDE = 1e-3, 1e-8
-"""Likewise, from which Newton's method is tried: apart, what it finds is the only maximum; inside, there may be others,
+"""Likewise, from which Newton's method is tried: apart, its result is the only maximum; inside, there may be others,
 which differ by less than this."""
 
 SLOWER = 0.03

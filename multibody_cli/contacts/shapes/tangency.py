@@ -98,7 +98,7 @@ def _step(convex, count, n, e, f) -> tuple[float, float, float, float]:
 def refine(convex, geometry, facet, weights, n) -> tuple[bool, Vec3, float, Vec3]:
     """Improve a direction on the branches of the corners of a facet that have a weight.
 
-    Gives whether it is the exact one, the direction, the gap and the middle between the points of A and B.
+    Returns whether it is the exact one, the direction, the gap and the middle between the points of A and B.
     """
     count = 0
     if weights[0] > 0.0:

@@ -11,7 +11,7 @@ from multibody_cli.nodes import Node, Problems
 Reader = Callable[[str, str, Problems], Node]
 """Function `read(text, shown, problems)` that returns the tree of a text, with the place of each value.
 
-`shown` is the name of the file in messages, and of the marks; `problems` collects what does not stop the reader.
+`shown` is the name of the file in messages, and of the marks; `problems` collects errors that do not stop the reader.
 Anything else is a `SceneError`: `problems.refusal`.  Values are nested at most `nodes.DEEPEST` deep.
 """
 

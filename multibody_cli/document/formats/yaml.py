@@ -38,23 +38,23 @@ def _mark(file: str, mark: Any) -> Mark:
 
 def _cause(text: str, error: yaml.MarkedYAMLError) -> str:
     """Return the cause of an error, and the remedy if it is known."""
-    what = " ".join(filter(None, (error.context, error.problem)))
+    cause = " ".join(filter(None, (error.context, error.problem)))
     place, opened = error.problem_mark, error.context_mark
     if _is_indent(text, place):
         return "a tab cannot indent a line: use spaces"
-    if opened is not None and "flow" in what:
-        bracket = "{" if "flow mapping" in what else "["
-        return f"{what}: the `{bracket}` of line {opened.line + 1}, column {opened.column + 1}, is not closed before"
-    if place is None or ("block" not in what and "mapping values" not in what):
-        return what
+    if opened is not None and "flow" in cause:
+        bracket = "{" if "flow mapping" in cause else "["
+        return f"{cause}: the `{bracket}` of line {opened.line + 1}, column {opened.column + 1}, is not closed before"
+    if place is None or ("block" not in cause and "mapping values" not in cause):
+        return cause
     indents = [(k, len(line) - len(line.lstrip(" "))) for k, line in enumerate(text.splitlines()) if line.strip()]
     own = dict(indents).get(place.line)
     above = [(k, indent) for k, indent in indents if k < place.line]
     if own is None or not above or above[-1][1] == own:
-        return what
+        return cause
     inner = list(itertools.takewhile(lambda one: one[1] > own, reversed(above))) or above[-1:]
     line, other = min(reversed(inner), key=lambda one: one[1])
-    return f"{what}: the line is indented by {own} and line {line + 1} by {other}; entries of one mapping begin alike"
+    return f"{cause}: the line is indented by {own} and line {line + 1} by {other}; entries of one mapping begin alike"
 
 
 def _is_indent(text: str, mark: Any) -> bool:

@@ -127,9 +127,9 @@ class CurvesSpec(Spec):
                 (values < -ROUND_OFF if name == "active" else np.zeros_like(values), "is negative"),
                 (np.diff(values, prepend=values[0]) < -ROUND_OFF if name in RISING else np.zeros_like(values), "falls"),
             ]
-            for flags, what in wrong:
+            for flags, fault in wrong:
                 if flags.any():
-                    raise located_error(f"{what} at x = {curve.knots[int(np.argmax(flags))]:.3g}", name)
+                    raise located_error(f"{fault} at x = {curve.knots[int(np.argmax(flags))]:.3g}", name)
         return self
 
     def _own(self, name: str) -> Piecewise:

@@ -1,1 +1,1 @@
-"""Curves and surfaces as formulas of their parameters: what joints run along and roll on."""
+"""Curves and surfaces as formulas of their parameters: joints slide along them and roll on them."""

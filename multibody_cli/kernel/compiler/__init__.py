@@ -14,5 +14,5 @@ caller needs only the result type of a kernel: one without result can be compile
     pipeline     from a function to LLVM IR, and on to object code
     entries      entry points and functions of generated source
 
-Each module imports only those above it.  `docs/numba-releases.md` names what they rely on in numba, and the tests.
+Each module imports only those above it.  `docs/numba-releases.md` names their hooks into numba, and the tests.
 """

@@ -7,7 +7,7 @@ With g = 1 - 1/sqrt(2), the two stages of a step of h lie at t + g h and at its 
 
 where each A is the acceleration at its own Q and V, and the second stage is the end of the step.  The A, V or Q
 that a motion prescribes are those at the time of the stage.  Newton's method solves for A: with
-M' = M - g h D - (g h)^2 K, an evaluation with implicit forces (`implicit.implicit_forces`) gives the next iterate,
+M' = M - g h D - (g h)^2 K, an evaluation with implicit forces (`implicit.implicit_forces`) yields the next iterate,
 
     M' A' = f(Q, V, t) + (M' - M) A.
 

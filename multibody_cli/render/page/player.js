@@ -1,4 +1,4 @@
-// The player: view, playback, time line, plots, and what keys and pointer do.
+// The player: view, playback, time line, plots, and the actions of keys and pointer.
 
 import {
   Color, DirectionalLight, HemisphereLight, OrbitControls, PCFShadowMap, PerspectiveCamera, Raycaster, Scene, Vector2, Vector3,

@@ -121,8 +121,8 @@ def _check_points(draft: Draft, path: NodePath, spec: EntrySpec) -> None:
         if body is not None and body.kind in ("affine", "point") and end.moving is not None:
             draft.report((*at, "moving"), f"points do not move in a body of kind `{body.kind}`: use a rigid body")
         if isinstance(spec, PathSpec) and spec.friction:
-            what = "moves in its body" if end.moving is not None else "is part of the path at times"
-            message = f"`friction` is not supported with a point that {what}: use paths of their own for both"
+            reason = "moves in its body" if end.moving is not None else "is part of the path at times"
+            message = f"`friction` is not supported with a point that {reason}: use paths of their own for both"
             draft.report((*path, "friction"), message)
         if isinstance(spec, ConstraintSpec) and end.range is not None:
             draft.report((*at, "range"), "the length of a constraint does not jump: use a stiff spring")

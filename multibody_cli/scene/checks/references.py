@@ -102,11 +102,11 @@ def _problem_of_point(draft: Draft, body: str, name: str, quantity: str, referen
 
 def _problem_of_input(draft: Draft, section: str, reference: Reference) -> str:
     _, *rest = reference.path
-    what, written = _CALLED[section]
+    noun, written = _CALLED[section]
     if len(rest) != 1 or reference.component is not None or reference.point is not None:
         return f"expected {written}"
     names = draft.names(section)
-    return "" if rest[0] in names else f"unknown {what} `{rest[0]}`; {nearest(rest[0], names)}"
+    return "" if rest[0] in names else f"unknown {noun} `{rest[0]}`; {nearest(rest[0], names)}"
 
 
 def _problem_of_path(draft: Draft, name: str, quantity: str, reference: Reference) -> str:

@@ -1,4 +1,4 @@
-"""Checks of the section `states:`: states name entries of the scene, and give what these accept."""
+"""Checks of the section `states:`: states name entries of the scene, with values that these accept."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def check_states(draft: Draft, states: Any) -> None:
                 _check_entry(draft, (*path, section, name), fields)
 
 
-def _mappings(draft: Draft, path: NodePath, value: Any, what: str) -> Iterator[tuple[str, Any]]:
+def _mappings(draft: Draft, path: NodePath, value: Any, expected: str) -> Iterator[tuple[str, Any]]:
     """Yield the entries of a mapping; report any other value."""
     if isinstance(value, dict):
         yield from value.items()
     else:
-        draft.report(path, f"expected a mapping of {what}, found {format_value(value)}")
+        draft.report(path, f"expected a mapping of {expected}, found {format_value(value)}")
 
 
 def _check_entry(draft: Draft, path: NodePath, fields: Any) -> None:

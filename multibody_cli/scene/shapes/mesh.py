@@ -214,13 +214,13 @@ def excess_volume(shape: MeshSpec, file: Path) -> str:
     if not (shape.hull or shape.decompose):
         return ""
     mesh, parts = triangles_of(shape, file), convex_parts(shape, file)
-    what = "its convex hull has" if shape.hull else f"its {len(parts)} convex parts have"
+    subject = "its convex hull has" if shape.hull else f"its {len(parts)} convex parts have"
     if not (mesh.is_watertight and mesh.volume > 0.0):
-        return f"in contacts, {what} a volume that cannot be compared with that of the mesh, which is not closed"
+        return f"in contacts, {subject} a volume that cannot be compared with that of the mesh, which is not closed"
     excess = sum(forms.hull_volume(part) for part in parts) / float(mesh.volume) - 1.0
     if excess <= CONVEX:
         return ""
-    return f"in contacts, {what} {100.0 * excess:.3g} % more volume than the mesh"
+    return f"in contacts, {subject} {100.0 * excess:.3g} % more volume than the mesh"
 
 
 def _farthest_off(vertices: Floats, triangles: Floats) -> float:

@@ -175,7 +175,7 @@ def _built(ours: _Ours, kind: PeerKind, contact_model: str, setup: Setup) -> _Bu
     except PeerRefusal as refusal:
         return PeerComparison(**about, status="refused", reason=str(refusal))
     agreement = kind.closed_agreement if mechanism.closures else AGREEMENT
-    # a mechanism with loops may start in equilibrium; the square of its velocity is the size of what balances there
+    # a mechanism with loops may start in equilibrium; the square of its velocity is the scale of the balance there
     least = float(np.abs(mechanism.v).max(initial=0.0)) ** 2 if mechanism.closures else 0.0
     difference = relative_difference(ours.accelerations()[: len(mechanism.v)], peer.accelerations(), least)
     about |= {"agreement": agreement, "difference": difference}
@@ -213,7 +213,7 @@ def _timed(ours: _Ours, ready: Sequence[_Built], repeat: int, duration: float | 
         yield PeerComparison(
             **one.about,
             status="timed",
-            reason=_what_is_missing(
+            reason=_missing_part(
                 one in evaluable and one.label not in evaluations, one.label in stepping and one.label not in steps
             ),
             evaluation=evaluations.get(one.label),
@@ -237,7 +237,7 @@ def relative_difference(ours: Floats, theirs: Floats, least: float = 0.0) -> flo
     return difference / scale if scale > 0.0 else math.inf
 
 
-def _what_is_missing(evaluation: bool, step: bool) -> str:
+def _missing_part(evaluation: bool, step: bool) -> str:
     words = ["an evaluation is too short to be separated from the cost of a call"] if evaluation else []
     words += ["its run diverges earlier than ours"] if step else []
     return "; ".join(words)

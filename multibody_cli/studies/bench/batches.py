@@ -50,7 +50,7 @@ class BatchMeasurement(Setup):
     in_lanes
         How many runs were made in lanes.
     reason
-        What lanes do not support; empty if they support the scene.
+        The features that lanes do not support; empty if they support the scene.
     batch
         Cost of a step of a run, s: the wall time of the batch over the number of all steps.
     single

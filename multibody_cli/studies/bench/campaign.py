@@ -100,8 +100,8 @@ class _Bench:
         comparison = self._yardstick([simulation for _, simulation in ready])
         for case, simulation in ready:
             setup = self._setup(simulation)
-            what = (str(self.group.scene), *self.group.settings, *self.group.sizing, setup.description)
-            self.announce(" ".join(what).replace("`", ""))
+            words = (str(self.group.scene), *self.group.settings, *self.group.sizing, setup.description)
+            self.announce(" ".join(words).replace("`", ""))
             succeeded = self._measure(case, simulation, setup)
             if comparison is not None:
                 self.found.studies[-1].runs.append(comparison.judge(simulation, self.spec.repeat, setup))

@@ -41,12 +41,12 @@ def _several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _names(what: str, catalogue: Collection[str]) -> Callable[[Any], tuple[str, ...]]:
+def _names(noun: str, catalogue: Collection[str]) -> Callable[[Any], tuple[str, ...]]:
     """Return a reader of names of a catalogue, or of `all`."""
 
     def read(name: Any) -> str:
         if name != ALL and name not in catalogue:
-            raise ValueError(f"unknown {what} {format_value(name)}: {nearest(str(name), [*catalogue, ALL])}")
+            raise ValueError(f"unknown {noun} {format_value(name)}: {nearest(str(name), [*catalogue, ALL])}")
         return str(name)
 
     def read_all(value: Any) -> tuple[str, ...]:
@@ -72,13 +72,13 @@ def _read_size(value: Any) -> Size:
     return size
 
 
-def _listed(what: str, kind: type) -> Callable[[Any], tuple[Any, ...]]:
+def _listed(noun: str, kind: type) -> Callable[[Any], tuple[Any, ...]]:
     """Return a reader of texts of a kind, or of a single one."""
 
     def read(value: Any) -> tuple[Any, ...]:
         texts = value if isinstance(value, list | tuple) else [value]
         if not texts or not all(isinstance(text, str | kind) for text in texts):
-            raise QuantityError(f"expected {what} or a list of these, found {format_value(value)}")
+            raise QuantityError(f"expected {noun} or a list of these, found {format_value(value)}")
         return tuple(map(kind, texts))
 
     return read
@@ -138,7 +138,7 @@ def bench_scenes() -> Path:
 class SuiteSpec(Spec):
     """A named set of benchmarks."""
 
-    description: str = Field("", description="What the suite is for.")
+    description: str = Field("", description="The purpose of the suite.")
     benches: list[BenchSpec] = Field(min_length=1, description="The benchmarks, one after the other.")
 
 

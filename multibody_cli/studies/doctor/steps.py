@@ -144,8 +144,8 @@ def find_poor_conditioning(subject: Subject) -> Iterator[Finding]:
             "start farther from a singular configuration, such as collinear rods; remove nearly redundant constraints",
         ),
     )
-    for what, number, place, advice in remedies:
+    for matrix, number, place, advice in remedies:
         if number is not None and number > POOR:
             digits = f"{math.log10(number):.0f} of 16 digits"
-            cause = f"the condition number of the {what} is {number:.2g}: some {digits} are lost"
+            cause = f"the condition number of the {matrix} is {number:.2g}: some {digits} are lost"
             yield subject.finding("conditioning", Severity.ACCURACY, place, cause, advice)

@@ -1,4 +1,4 @@
-"""What a format of an export is, and how to add one.
+"""The formats of an export, and how to add one.
 
 A scene becomes a model of another program in these steps::
 

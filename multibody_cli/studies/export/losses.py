@@ -57,10 +57,10 @@ class Losses:
 
     def drop_sections(self, scene: Any, written: Iterable[str] = ()) -> None:
         """Add the elements of all sections of `SECTIONS` but those that the format writes."""
-        for section, what in SECTIONS.items():
+        for section, noun in SECTIONS.items():
             if section not in written:
                 for name in getattr(scene, section):
-                    self.drop((section, name), f"{what} is not exported")
+                    self.drop((section, name), f"{noun} is not exported")
 
     @property
     def all(self) -> list[Loss]:

@@ -107,7 +107,7 @@ class ExportedMechanism:
     loaded, scene
         The scene, with its floor among the shapes of the world.
     losses
-        What the export loses.
+        The losses of the export.
     states
         The scene in its other initial states, by their names.
     links

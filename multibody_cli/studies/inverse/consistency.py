@@ -42,7 +42,7 @@ class ConsistentMotion:
     model, state
         The model in joint coordinates, and its state at the start, which is changed.
     given
-        Indices in v of the coordinates that a table gives; of the three of a rotation, all or none.
+        Indices in v of the coordinates of a table; of the three of a rotation, all or none.
     dependent
         Indices in v of coordinates that follow from others, as those of couplings: they are the last to be held.
 

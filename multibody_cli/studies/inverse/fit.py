@@ -199,7 +199,7 @@ class Fitting:
         return step, (N @ Vt[count:].T).T
 
     def _residuals(self, k: int) -> tuple[Floats, Floats]:
-        """Return the weighted residuals (m,) of instant k, and the Jacobian (m, n) of what was measured."""
+        """Return the weighted residuals (m,) of instant k, and the Jacobian (m, n) of the measured quantities."""
         measured, rows = self._measured, self._rows
         rows.update(self._state)
         n, count = rows.n, len(measured.names)

@@ -1,6 +1,6 @@
 """Measured forces on bodies, such as those of the ground on the feet, as forces of a scene.
 
-A file of OpenSim (ExternalLoads) is included beside the scene.  Without one, `BODY=TABLE:FORCE,POINT,TORQUE` gives the
+A file of OpenSim (ExternalLoads) is included beside the scene.  Without one, `BODY=TABLE:FORCE,POINT,TORQUE` sets the
 same: a body, a table, and the prefixes of three columns each, in axes of the world.  A result file has the forces of
 the contacts of its run.
 """
@@ -76,7 +76,7 @@ def _contact_forces(word: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _load(word: str, folder: Path) -> dict[str, Any]:
-    """Return the force on a body that a word gives."""
+    """Return the force on a body that a word specifies."""
     body, _, rest = word.partition("=")
     file, _, names = rest.rpartition(":")
     prefixes = [part.strip() for part in names.split(",")]

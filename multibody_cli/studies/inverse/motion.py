@@ -39,7 +39,7 @@ UNEVEN = 1e-3
 
 
 Columns = tuple[Floats, list[str], Floats, int, list[Unit | None], bool]
-"""What `read_columns` returns."""
+"""Result of `read_columns`."""
 
 
 class MeasuredMotion(Immutable):

@@ -39,7 +39,7 @@ OVERRIDES = ("simulation.method=aba", "simulation.options={}", "expect=[]")
 
 
 class Question(Immutable):
-    """What is asked of a motion.
+    """A problem of inverse dynamics: the motion, the unknown forces and the means to compute them.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class InverseProblem:
     prepared
         The scene, with `OVERRIDES`.
     question
-        What is asked.
+        The problem of inverse dynamics.
     motion
         The motion, instead of that of the file.
 

@@ -47,14 +47,14 @@ class Constraint(Immutable):
 
 
 class Problem(Immutable):
-    """What is minimized, by which parameters, and subject to which constraints.
+    """A problem of minimization: its objectives, parameters and constraints.
 
     Parameters
     ----------
     parameters
         The n parameters.
     objectives
-        What is minimized, one or more.
+        The minimized numbers, one or more.
     constraints
         The constraints.
     """
@@ -65,7 +65,7 @@ class Problem(Immutable):
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """What is kept of a run: each number once, those of the objectives first."""
+        """The kept numbers of a run: each once, those of the objectives first."""
         return tuple(dict.fromkeys([*self.objectives, *(one.kept for one in self.constraints)]))
 
     @property

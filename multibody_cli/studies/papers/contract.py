@@ -1,8 +1,9 @@
 """Experiments of papers: measures, claims about their values, and outcomes.
 
 A paper is a YAML file of `scenes/papers/` with one experiment for each table or figure, in the order of the paper.  An
-experiment has a measure (`measures/`), which gives a table, named values and curves, and claims, which are expressions
-of these values.  A measure is a `MeasureSpec`: a file with its spec, and an entry in `measures/__init__.py`.
+experiment has a measure (`measures/`), which returns a table, named values and curves, and claims, which are
+expressions of these values.  A measure is a `MeasureSpec`: a file with its spec, and an entry in
+`measures/__init__.py`.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class PaperSpec(Spec):
     title: str = Field(description="Authors, year and title.")
     notes: list[str] = Field([], description="Differences that concern several experiments.")
     elsewhere: dict[str, str] = Field({}, description="Claims without an experiment, and where each is shown.")
-    differences: dict[str, str] = Field({}, description="What is solved otherwise or left out, and why.")
+    differences: dict[str, str] = Field({}, description="Differences from the paper and omissions, with reasons.")
     errata: dict[str, str] = Field({}, description="Errors of the paper, by equation.")
     experiments: dict[str, ExperimentSpec] = Field(min_length=1, description="The experiments by name.")
 

@@ -37,7 +37,7 @@ class SweepRun(NamedTuple):
 
 
 class SweepTask(Immutable):
-    """What all runs of a sweep have in common.
+    """The data that all runs of a sweep have in common.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class SweepTask(Immutable):
     overrides
         Values that are the same in all runs.
     kept
-        What is kept of a run; nothing for the default of `kept_of`.
+        The kept numbers of a run; nothing for the default of `kept_of`.
     trajectories
         Folder of the result files; None keeps none.
     reference

@@ -30,7 +30,7 @@ SALTELLI = "saltelli"
 
 
 class VariedKeys(Immutable):
-    """Keys that vary together, their values, one tuple of texts for each row, and the option that gives them."""
+    """Keys that vary together, their values, one tuple of texts for each row, and the option that sets them."""
 
     keys: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

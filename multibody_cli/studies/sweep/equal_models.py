@@ -63,7 +63,7 @@ class EqualModelRuns:
     lanes
         The lanes with its code.
     kept
-        What is kept of a run.
+        The kept numbers of a run.
     frame
         The axes of the wrenches that are kept.
     """
@@ -217,7 +217,7 @@ class _Joint(Immutable):
     entry, spec, parts
         The joint of the reference.
     fields
-        Its fields as the scene gives them.
+        Its fields as in the scene.
     places
         NodePath of each value within the fields, and its number among the values of a run.
     points
@@ -305,7 +305,7 @@ def _starts_as_written(reference: PreparedSimulation) -> bool:
 
 
 def _varied(reference: PreparedSimulation, keys: Sequence[str]) -> Iterator[_Varied]:
-    """Yield what the values of keys determine; nothing if a key is no initial coordinate or rate of a joint."""
+    """Yield the starts for values of keys; nothing if a key is no initial coordinate or rate of a joint."""
     entries = {joint.name: joint for joint in reference.compiled.model.names.joints}
     paths = [path_of(key) or () for key in keys]
     if not all(_is_start(path, reference, entries) for path in paths):

@@ -1,7 +1,7 @@
 """Rows of a table of a sweep: outcome, alarms, and the numbers that a run is reduced to.
 
 `--keep CHANNEL@REDUCTION,...` names channels as `mbsim plot` does, or an expression of channels as in `expect`, and
-what is kept of each: a key of `REDUCTIONS`, or the time of an output instant.
+the number that is kept of each: a key of `REDUCTIONS`, or the time of an output instant.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ REDUCTIONS = {
 
 
 class Kept(Immutable):
-    """Channels, or an expression of channels, and what is kept of each: keys of `REDUCTIONS`, or times, s."""
+    """Channels, or an expression of channels, and the numbers kept of each: keys of `REDUCTIONS`, or times, s."""
 
     channel: str
     reductions: tuple[str | float, ...] = ("final",)
@@ -141,7 +141,7 @@ def _reduction(word: str, text: str) -> str | float:
 
 
 def kept_of(kept: tuple[Kept, ...], simulation: PreparedSimulation) -> tuple[Kept, ...]:
-    """Return what is kept of a run; by default final coordinates of joints, poses of free bodies, and energies."""
+    """Return the kept numbers of a run; by default final coordinates of joints, poses of free bodies, and energies."""
     if kept:
         return kept
     scene, names = simulation.scene, simulation.compiled.model.names
@@ -158,7 +158,7 @@ def channels_of(kept: Sequence[Kept], names: SceneNames, time: Floats, axes: Wre
     Parameters
     ----------
     kept
-        What is kept.
+        The kept numbers.
     names
         The names of the model.
     time
@@ -293,7 +293,7 @@ def reduced(
     number
         Number of the run.
     kept, expect
-        What is kept, and the expectations.
+        The kept numbers, and the expectations.
     summary, run
         The result of the run.
     axes

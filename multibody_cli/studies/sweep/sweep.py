@@ -105,7 +105,7 @@ def _values_in(values: Any, along: GridAxis, runs: Integers) -> Any:
 
 @dataclass
 class Tally:
-    """What has become of the runs: their number by status, and the number that miss an expectation.
+    """Counts of the runs: their number by status, and the number that miss an expectation.
 
     `reasons` has the first run of each status that has a reason, and that reason.
     """
@@ -324,7 +324,7 @@ TEXT = 16
 
 
 class SweepEstimate(Immutable):
-    """What a sweep takes.
+    """The time and space that a sweep takes.
 
     Parameters
     ----------

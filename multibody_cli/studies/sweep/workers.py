@@ -164,7 +164,7 @@ def _work(task: SweepTask, connection: Connection, parent: int) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     observers.clear()  # the terminal is the parent's
-    gc.freeze()  # what was imported before the fork is never collected, nor copied by a search through it
+    gc.freeze()  # modules imported before the fork are never collected, nor copied by a search through them
     gc.enable()
     Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:

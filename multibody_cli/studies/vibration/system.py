@@ -43,7 +43,7 @@ class LinearSystem(Immutable, eq=False):
     time
         The instant, s.
     remarks
-        What the system leaves out.
+        The elements that the system leaves out.
     exponents
         (n,) eigenvalues of A, 1/s; 0 where errors may have caused them.
     """

@@ -1,4 +1,4 @@
-"""What follows where proximal iterations leave a friction problem unsolved: `rescue.rescue` is the entry.
+"""Solvers for friction problems that proximal iterations leave unsolved: `rescue.rescue` is the entry.
 
     rescue          active sets, then paths and proximal iterations in turn
     active_set      exchanges of states of single contacts

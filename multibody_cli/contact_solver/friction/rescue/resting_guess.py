@@ -39,7 +39,7 @@ NEARLY_AT_REST = 0.05
 """Residual of sticking contacts, with admissible impulses, above which bodies do not come to rest."""
 
 AT_REST = 1e-8
-"""Speed relative to that without impulses below which bodies are at rest: what the residual resolves."""
+"""Speed relative to that without impulses below which bodies are at rest: the resolution of the residual."""
 
 
 @kernel

@@ -16,7 +16,7 @@ FINE = 1e-5
 """Resolution of a clock with which the shortest block can be timed, s."""
 
 SHORTEST = 3e-3
-"""Shortest block, s: less than what a program gets of a processor that it shares."""
+"""Shortest block, s: less than the slice of time that a program has on a processor that it shares."""
 
 CLOCK = time.thread_time if time.get_clock_info("thread_time").resolution < FINE else time.perf_counter
 """Clock of a block, s: the processor time of this program, or where its clock is coarse the time that passes."""
