@@ -3,7 +3,7 @@
     pure      calls no kernel
     plain     runs kernels as plain Python, in this process
     compiled  runs compiled kernels
-    nightly   the full matrix of what `compiled` samples; the schedule of continuous integration runs it
+    nightly   the full matrix of which `compiled` runs samples; the schedule of continuous integration runs it
 
 A test of the first two tiers that asks for compiled code fails.  NumPy uses one thread, as in the program: threads that
 wait for each other would take most of the time of small matrices.  Python keeps its bytecode, whatever the environment

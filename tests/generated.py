@@ -1,4 +1,4 @@
-"""Generated recursions as plain Python: what their source says, without waiting for it to be compiled."""
+"""Generated recursions as plain Python: their source runs without being compiled."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Hinge:
     child_origin: tuple[np.ndarray, np.ndarray]
     q: np.ndarray
     columns: slice
-    generalized: np.ndarray  # what springs and actuators push with at this position
+    generalized: np.ndarray  # forces of springs and actuators at this position
 
 
 @dataclass
@@ -173,7 +173,7 @@ class Loops:
 
 @dataclass
 class Solution:
-    """Accelerations (size,) and multipliers; `free` (k, size + m) spans what the equations leave open."""
+    """Accelerations (size,) and multipliers; `free` (k, size + m) spans the free directions."""
 
     loops: Loops
     a: np.ndarray

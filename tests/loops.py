@@ -1,7 +1,7 @@
 """Random scenes with closed loops, closed exactly, with consistent rates.
 
 A random tree in a random state comes first.  A joint that closes a loop is then put where the two bodies are: its
-coordinates are drawn, and its frame in the child follows from them.  Rates are projected onto what all joints allow
+coordinates are drawn, and its frame in the child follows from them.  Rates are projected onto those of all joints
 by the dense oracle, so that neither poses nor rates come from the program.
 """
 
@@ -72,7 +72,7 @@ class Run:
         return self
 
     def observed(self) -> Samples:
-        """What channels show now."""
+        """The present values of the channels."""
         model = self.compiled.model
         samples = samples_for(model.names, 1)
         observe(model.system, self.state, self.method.work, element_rows(model), samples, 0)
@@ -219,7 +219,7 @@ class Driver:
 
 @dataclass
 class RandomLoops:
-    """A scene, and what is prescribed in it."""
+    """A scene, and the prescribed motion in it."""
 
     scene: Data
     drivers: Mapping[tuple[str, int], Driver]

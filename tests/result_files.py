@@ -97,4 +97,4 @@ CONTACT: dict[str, tuple[Any, str]] = {
     "tangential_impulse": ((0.0, 0.0, 0.0), "reaction"),
     "mode": (1, "contact mode"),
 }
-"""Datasets of contacts: what one holds that says nothing else, and its role."""
+"""Datasets of contacts: the default content and the role of each."""

@@ -141,7 +141,7 @@ FIELDS_OF_SHAPES = {
     "surface_surface": {"parent_surface": TORUS, "child_surface": SPHERE, "fixed": {}},
     "symbolic": CAM,
 }
-"""What a scene says of one joint of each type."""
+"""The entry of a scene for one joint of each type."""
 
 POSES_OF_SHAPES = {
     "curve": split(helix),

@@ -54,7 +54,7 @@ ORIENTED = [
     for orientation in ("fixed", "rotation_minimizing", "frenet")
     if (orientation, curve["type"]) != ("frenet", "bspline")
 ]
-"""Curves with what can turn a body along them; the third derivative of a cubic spline jumps, so no frame of Frenet."""
+"""Curves with orientations along them; the third derivative of a cubic spline jumps, so no frame of Frenet."""
 
 SPHERE = {"type": "sphere", "radius": 0.4}
 ELLIPSOID = {"type": "ellipsoid", "radii": [0.3, 0.5, 0.2]}

@@ -1,7 +1,7 @@
 """Hypothesis strategies: random mechanisms in random states.
 
-Hypothesis chooses what decides the path through the code (topology, joints, frames, what is prescribed, the forces)
-and shrinks that; the numbers come from a generator whose seed it draws.
+Hypothesis chooses the data that decide the path through the code (topology, joints, frames, prescribed coordinates,
+forces) and shrinks these; the numbers come from a generator whose seed it draws.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Random numbers meet neither such positions nor those next to them, but machines are built of them.  Here each angle and
 length is one of a few, exact or off by very little, so that dead centres, aligned axes and singular loops are usual.  A
-seed always gives the same mechanism.
+seed always makes the same mechanism.
 """
 
 from __future__ import annotations

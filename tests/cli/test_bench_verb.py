@@ -1,4 +1,4 @@
-"""`mbsim bench`: measurements, what is asked for, and accuracy."""
+"""`mbsim bench`: measurements, options, and accuracy."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_an_invalid_scene_ends_with_2_and_the_other_scenes_are_measured(mbsim: C
     assert len(json.loads(ending.stdout)["measurements"]) == 1
 
 
-# --- what is asked for ----------------------------------------------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -1,4 +1,4 @@
-"""`mbsim certify`: certificates in result files, and what other verbs show of them."""
+"""`mbsim certify`: certificates in result files, and their display by other verbs."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ simulation: {duration: 0.1 s, step: 1 ms, integrator: rk4}
 
 
 def test_similar_links_share_code_whatever_their_parent(mbsim: Command, folder: Path) -> None:
-    # what they hang on is read from memory then, where the ground rises against gravity
+    # the state of their parents is read from memory then, where the ground rises against gravity
     (folder / "fork.yaml").write_text(FORK)
     mbsim("codegen", "fork.yaml", "-o", "fork.py")
     module = runpy.run_path("fork.py")

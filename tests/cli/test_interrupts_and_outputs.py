@@ -45,7 +45,7 @@ def test_a_signal_interrupts_an_output_interval(start: Callable[..., subprocess.
     assert "Traceback" not in remarks
     run = read_trajectory(folder / "long.h5")
     assert run.attributes["status"] == "interrupted"
-    assert 0.0 < run.time[-1] < 1e6  # what was reached is kept
+    assert 0.0 < run.time[-1] < 1e6  # the run so far is kept
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -91,7 +91,7 @@ def test_info_of_a_damaged_result(mbsim: Command, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "names"),
+    ("kind", "names"),
     [
         ("methods", METHODS),
         ("integrators", INTEGRATORS),
@@ -106,12 +106,12 @@ def test_info_of_a_damaged_result(mbsim: Command, folder: Path) -> None:
         ("surfaces", SURFACES),
     ],
 )
-def test_lists_contain_their_whole_catalogue(mbsim: Command, what: str, names: list[str]) -> None:
-    rows = json.loads(mbsim("list", what, "--json").stdout)
+def test_lists_contain_their_whole_catalogue(mbsim: Command, kind: str, names: list[str]) -> None:
+    rows = json.loads(mbsim("list", kind, "--json").stdout)
     first = [next(iter(row.values())) for row in rows]
     assert [name for name in names if name not in first] == []
     assert all(row["description"] for row in rows)
-    table = mbsim("list", what).stdout
+    table = mbsim("list", kind).stdout
     assert all(name in table for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Displays of progress: what they show on a terminal, that they go on by themselves, and that a pipe gets nothing."""
+"""Displays of progress: their text on a terminal, that they go on by themselves, and that a pipe gets nothing."""
 
 from __future__ import annotations
 

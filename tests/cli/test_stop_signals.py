@@ -1,4 +1,4 @@
-"""Signals during a run: the answer comes at once, with the exit code of shells, and the file holds what was reached."""
+"""Signals during a run: the answer comes at once, with the exit code of shells, and the file holds the run so far."""
 
 from __future__ import annotations
 

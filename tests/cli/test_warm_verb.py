@@ -69,11 +69,11 @@ def test_a_warmed_scene_compiles_nothing(folder: Path, mbsim: Command, monkeypat
 def test_a_run_that_must_not_compile_keeps_the_older_result(
     cache: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "old.h5").write_text("what was there before")
+    (folder / "old.h5").write_text("an earlier result")
     monkeypatch.setenv("MBSIM_COMPILE", "never")
     words = [sys.executable, "-m", "multibody_cli", "run", "pendulum.yaml", "-o", "old.h5", "--force"]
     assert subprocess.run(words, capture_output=True, check=False).returncode == 2
-    assert (folder / "old.h5").read_text() == "what was there before"
+    assert (folder / "old.h5").read_text() == "an earlier result"
 
 
 def test_an_unsupported_processor_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Differences of one dataset: what exceeds its tolerance, by how much, where and when first."""
+"""Differences of one dataset: numbers beyond their tolerance, by how much, where and when first."""
 
 from __future__ import annotations
 

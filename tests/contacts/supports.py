@@ -1,6 +1,6 @@
 """Independent formulation of the gap of two convex shapes by support functions and a search over all directions.
 
-The signed distance is the maximum over all unit vectors n of what lies between the shapes along n.
+The signed distance is the maximum over all unit vectors n of the distance between the shapes along n.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def test_both_coefficients_of_friction_are_combined_by_the_rule(rule, a, b, shar
 
 
 def test_a_pair_of_bodies_has_coefficients_of_its_own():
-    """Others of the same bodies keep those of their shapes, as does what the pair leaves out."""
+    """Others of the same bodies keep those of their shapes, as do coefficients that the pair leaves out."""
     rough, smooth = {"friction": 0.9, "restitution": 0.1, "torsional": 0.3}, {"friction": 0.4}
     friction = (0.5, 0.25, 0.02, 1e-3, 0.0)
     first, second = contacts_of(rough, smooth, {(2, 1): OwnSurface(friction)})

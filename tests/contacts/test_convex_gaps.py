@@ -233,7 +233,7 @@ def test_capsules_against_hulls_are_segments_with_a_radius():
 def test_distances_agree_with_coal():
     """Comparison with an independent library, for distances and depths of random pairs.
 
-    It may miss the shortest way out, and gives up on some round shapes: few of all, and where it does ours is shorter.
+    It may miss the shortest way out, and fails for some round shapes: few of all, and where it does ours is shorter.
     """
     coal = pytest.importorskip("coal")
 

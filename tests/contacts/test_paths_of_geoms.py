@@ -219,7 +219,7 @@ def test_a_slow_pair_has_the_contacts_of_the_start():
 
 
 def test_what_moves_along_has_the_contacts_of_the_start():
-    """At any common velocity: what counts is the relative motion."""
+    """At any common velocity: only the relative motion counts."""
     common = [7500.0, -200.0, 30.0]
     paths = [straight(Pose(np.array([0.0, 0.0, z]), np.eye(3)), common) for z in (0.0, 0.601)]
     contacts, _ = contacts_in_step([Collider(box([1.0, 1.0, 1.0]), 1), Collider(sphere(0.1), 2)], paths)

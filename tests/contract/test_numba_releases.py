@@ -1,4 +1,4 @@
-"""Hooks into numba: the page names each of them, and what it says about them holds for the installed version."""
+"""Hooks into numba: the page names each of them, and its statements about them hold for the installed version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ compiled = pytest.mark.skipif(is_interpreted(), reason="nothing is compiled")
 
 
 class Hooks(NamedTuple):
-    """What a module uses of numba: imported modules and names, and attributes of imported modules."""
+    """Uses of numba by a module: imported modules and names, and attributes of imported modules."""
 
     imported: set[str]
     attributes: set[str]

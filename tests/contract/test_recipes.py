@@ -240,7 +240,7 @@ def test_force_element(copy: Path) -> None:
 
 
 def test_force_on_a_coordinate(copy: Path) -> None:
-    """The kinetic energy is what the spring has lost."""
+    """The kinetic energy is the loss of the spring."""
     scene = {**on_a_slide(q=1.0), "forces": {"spring": {"coordinate": "slide", "cubic": 3}}}
     found = run(copy, "coordinate", scene)
     q, v = found["joints/slide/q"][:, 0], found["joints/slide/v"][:, 0]

@@ -42,9 +42,9 @@ if "caller" in sys.argv:
 """
 
 
-def start(cache, *what, **environment):
+def start(cache, *words, **environment):
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, *what],
+        [sys.executable, "-c", RUN, *words],
         # one process to compile: each begins with the import of numba, which takes as long as these kernels
         env={**os.environ, "MBSIM_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT), "MBSIM_JOBS": "1", **environment},
         stdout=subprocess.PIPE,
@@ -54,12 +54,12 @@ def start(cache, *what, **environment):
     )
 
 
-def run(cache, *what, **environment):
+def run(cache, *words, **environment):
     """Call kernels in a process of their own; return the numbers of `best_axes`, and the warnings."""
-    process = start(cache, *what, **environment)
+    process = start(cache, *words, **environment)
     out, stderr = process.communicate()
     assert process.returncode == 0, stderr[-2000:]
-    return (json.loads(out) if "caller" in what else None), stderr
+    return (json.loads(out) if "caller" in words else None), stderr
 
 
 def files_in(cache):

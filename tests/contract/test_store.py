@@ -1,5 +1,5 @@
-"""The store of compiled code reads only what this user, or somebody who is trusted anyway, has written, and only if it
-is whole."""
+"""The store of compiled code reads only files that this user, or somebody who is trusted anyway, has written, and only
+whole ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_file_that_others_may_write_is_not_read(place: Path, mode: int) -> Non
     assert store.find(SYMBOL) == CODE
 
 
-@pytest.mark.skipif(os.name == "posix" and os.getuid() != 0, reason="only root gives files away")
+@pytest.mark.skipif(os.name == "posix" and os.getuid() != 0, reason="only root changes the owner of files")
 def test_a_file_of_another_user_is_not_read(place: Path) -> None:
     os.chown(place, 54321, 54321)
     code, warning = found_with_warning()

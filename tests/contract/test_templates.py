@@ -1,4 +1,4 @@
-"""Templates: what binds, what is refused, and that every template of the package declares its parameters."""
+"""Templates: bindings, refusals, and that every template of the package declares its parameters."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def commands_of(block: Block) -> Iterator[Command]:
-    """List the commands of a `console` block: lines that begin with `$`, each with what follows it."""
+    """List the commands of a `console` block: lines that begin with `$`, each with the output below it."""
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         words, *shown = part.rstrip("\n").split("\n")
         yield Command(words, tuple(shown))

@@ -11,7 +11,7 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 PARAMETERS = {"bodies", "integrator"}
-"""Heads of columns that say what is measured; the other columns are results."""
+"""Heads of columns that describe a measurement; the other columns are results."""
 
 Table = list[list[str]]
 
@@ -26,7 +26,7 @@ def tables_of(text: str) -> list[Table]:
 
 
 def outline_of(table: Table) -> Table:
-    """A table without its results: its head, and the cells of each row that say what is measured."""
+    """A table without its results: its head, and the cells of each row that describe a measurement."""
     head, *rows = table
     parameters = [k for k, word in enumerate(head) if word in PARAMETERS]
     return [head, *([row[k] for k in parameters] for row in rows)]

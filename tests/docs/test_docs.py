@@ -105,7 +105,7 @@ def words_of(line: str) -> list[str]:
 
 
 def here(words: list[str]) -> tuple[int, str]:
-    """Run `mbsim` in this process; return its exit code and what it writes."""
+    """Run `mbsim` in this process; return its exit code and its output."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text), pytest.raises(SystemExit) as end:
         main(words)
@@ -113,7 +113,7 @@ def here(words: list[str]) -> tuple[int, str]:
 
 
 def in_a_shell(words: str) -> tuple[int, str]:
-    """Run a command in a shell; return its exit code and what it writes."""
+    """Run a command in a shell; return its exit code and its output."""
     ended = subprocess.run(
         ["bash", "-c", words],
         stdout=subprocess.PIPE,

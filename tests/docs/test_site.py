@@ -13,11 +13,11 @@ import pytest
 from pages import ROOT
 
 LOADED = {"script": "src", "img": "src", "video": "src", "source": "src", "iframe": "src", "link": "href"}
-"""Attribute of an element that names what a browser loads at once."""
+"""Attribute of an element that names a file that a browser loads at once."""
 
 
 class Found(HTMLParser):
-    """What a page loads, where its links lead, the places in it, and the text of its paragraphs."""
+    """Files that a page loads, the targets of its links, the places in it, and the text of its paragraphs."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()

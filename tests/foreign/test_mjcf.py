@@ -1,4 +1,4 @@
-"""An MJCF file means in a scene what it means in MuJoCo."""
+"""An MJCF file has the same meaning in a scene as in MuJoCo."""
 
 from __future__ import annotations
 

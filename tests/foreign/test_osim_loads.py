@@ -34,7 +34,7 @@ TIMES = np.linspace(0.0, 0.4, 7)
 def files(folder: Path, loads: str = LOADS) -> np.ndarray:
     """Write the files; return the rows of the table."""
     rows = np.column_stack([TIMES, np.random.default_rng(5).normal(size=(7, 9))])
-    heads = ["time", *(f"plate_{what}{axis}" for what in "vpm" for axis in "xyz")]
+    heads = ["time", *(f"plate_{vector}{axis}" for vector in "vpm" for axis in "xyz")]
     lines = ["\t".join(heads), *("\t".join(map(repr, row)) for row in rows.tolist())]
     header = f"grf\nversion=1\nnRows=7\nnColumns={len(heads)}\ninDegrees=no\nendheader\n"
     (folder / "grf.mot").write_text(header + "\n".join(lines) + "\n")

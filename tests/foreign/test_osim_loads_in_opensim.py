@@ -58,7 +58,7 @@ def test_forces_by_tables(name: str, tmp_path: Path) -> None:
     (tmp_path / "m.osim").write_text(MODEL.format(bodies=bodies, joints=joints))
     forces = "".join(FORCE.format(name=f"e{k}", body="foot", **case) for k, case in enumerate(CASES[name]))
     (tmp_path / "loads.xml").write_text(LOADS.format(forces=forces))
-    heads = ["time", *(f"{what}{axis}" for what in "fpm" for axis in "xyz")]
+    heads = ["time", *(f"{vector}{axis}" for vector in "fpm" for axis in "xyz")]
     rows = np.column_stack([np.linspace(0.0, 0.4, 9), random.normal(size=(9, 9))])
     lines = ["\t".join(heads), *("\t".join(f"{value!r}" for value in row) for row in rows.tolist())]
     header = f"grf\nversion=1\nnRows={len(rows)}\nnColumns={len(heads)}\ninDegrees=no\nendheader\n"

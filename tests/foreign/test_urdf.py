@@ -109,7 +109,7 @@ def test_energies_are_those_of_the_links(merge: str, tmp_path: Path) -> None:
 
 
 def test_a_root_without_mass_becomes_part_of_the_link_that_it_carries(tmp_path: Path) -> None:
-    """The free base is where the root was, and what else the root carried keeps its place, rotations included."""
+    """The free base is where the root was, and other links on the root keep their places, rotations included."""
     inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     path = tmp_path / "base.urdf"
     path.write_text(

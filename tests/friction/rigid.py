@@ -110,7 +110,7 @@ def solve(W, r, mu, equalities=0, limits=0, guess=np.nan, friction_patches=0, lo
 def factored(world, v, mu, r=None, friction_patches=0, convex=False):
     """The `Factored` problem of a world of bodies at v; r as far as it is not J v.
 
-    The first contacts may be of joint friction: the guess says what presses them, and they have no normals.
+    The first contacts may be of joint friction: the guess has their loads, and they have no normals.
     """
     J, mass, bodies = world.jacobian(), world.mass, len(world.mass) // 6
     constraint_rows, contacts = len(world.equalities) + len(world.limits), len(world.contacts)
@@ -161,7 +161,7 @@ def violation(W, r, mu, x, equalities=0, limits=0, loads=()):
     """The worst failing of Coulomb's law, relative to the size of the problem; pulling and exceeding are errors.
 
     The last discs are moments with the loads of other rows, and a first row without an impulse.
-    For a row, a velocity in the norm of W; for friction, what it could dissipate and does not,
+    For a row, a velocity in the norm of W; for friction, the dissipation that is possible and missing,
     mu alpha |u_t| + beta.u_t, which is 0 in Coulomb's law and else positive.
     """
     u, own, whole = W @ x + r, np.sqrt(np.diag(W)), size(W, r, x)

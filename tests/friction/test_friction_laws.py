@@ -104,7 +104,7 @@ def test_the_convex_relaxation_agrees_where_all_contacts_stick():
 
 @pytest.mark.parametrize("mu", [0.1, 0.5])
 def test_a_ball_that_lands_with_spin_slides_or_rolls(mu):
-    """Impact of a sphere that slides at v: friction mu p, or what makes it roll, 2/7 m v; p = m w."""
+    """Impact of a sphere that slides at v: friction mu p, or the impulse after which it rolls, 2/7 m v; p = m w."""
     mass, radius, v, w = 2.0, 0.3, 2.0, 1.5
     ball = World([mass], [np.full(3, 0.4 * mass * radius**2)], [(0, 0, radius)])
     ball.touch(GROUND, 0, (0, 0, 0))
@@ -139,7 +139,7 @@ def test_every_face_of_a_stack_carries_what_is_above(count):
 
 
 def test_a_pushed_brick_drags_the_one_below():
-    """Two blocks, the lower on ice, the upper faster: one gains what the other loses, mu times the normal impulse."""
+    """Two blocks, the lower on ice, the upper faster: their momenta change by mu times the normal impulse."""
     world = stack(2)
     W, r = world.problem([2.0, 0, -0.1, 0, 0, 0, 6.0, 0, -0.1, 0, 0, 0])
     x, report = solve(W, r, np.repeat([0.0, 0.3], 4))

@@ -57,10 +57,10 @@ def velocities(world, x, v):
     return world.jacobian() @ (v + world.jacobian().T @ x / world.mass)
 
 
-# --- what rests -----------------------------------------------------------------------------------------------------
+# --- bodies at rest -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("world", [stack(1), stack(10), stack(40), wall(4, 4), wall(8, 6)])
 def test_what_stands_stands_still(world):
-    """To round-off of what a step of gravity makes."""
+    """To round-off of the speed of a step of gravity."""
     v = world.falling([0.0, 0.0, -G])
     x, report = solve_factored(world, v, 0.5)
     assert report.status == SOLVED
@@ -160,7 +160,7 @@ def test_a_guess_of_the_same_is_the_solution_at_once():
     np.testing.assert_allclose(again, x, atol=1e-11 * np.abs(x).max())
 
 
-# --- what slides ----------------------------------------------------------------------------------------------------
+# --- sliding bodies -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("slope", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("direction", [0.0, np.pi / 4, 1.1])
 def test_the_threshold_is_mu_in_every_direction(slope, direction):

@@ -54,7 +54,7 @@ def test_staggered_projections_meet_the_same_law(bodies, contacts, seed):
 @pytest.mark.parametrize("solver", [solve_factored, lambda w, v, mu: solve(*w.problem(v), mu, loads=w.loads)])
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0 - 1e-9, 1.0, 1.0 + 1e-9, 2.0])
 def test_the_threshold_of_a_moment_is_its_coefficient_times_the_load(share, solver):
-    """A cube on a point that sticks, which turns about x through that point at shares of what its moment can stop."""
+    """A cube on a point that sticks, which turns about x through that point at shares of the largest stopped speed."""
     world, rho = World([2.0], [cube(2.0, 1.0)], [(0, 0, 0.5)]), 0.05
     world.touch(GROUND, 0, (0, 0, 0.0))
     world.add_resistance(0, GROUND, 0, ((1, 0, 0), (0, 1, 0)))

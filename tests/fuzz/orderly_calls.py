@@ -33,7 +33,7 @@ HANG_SECONDS = 60.0
 """Processor time after which a call is ended."""
 
 MAX_MEMORY = 2**20
-"""Most memory that a call may take, kB, beyond what this process holds, which grows with the tests that it has run."""
+"""Most memory that a call may take, kB, beyond that of this process, which grows with the tests that it has run."""
 
 
 class Outcome(NamedTuple):

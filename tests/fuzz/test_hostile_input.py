@@ -149,6 +149,6 @@ def test_hostile_scenes_that_are_valid_are_examined_in_bounded_memory() -> None:
     names = [f"valid/{path.name}" for path in (CORPUS[0].parent / "valid").glob("*.yaml")]
     assert names
     done = validate(names)
-    notes = done.stderr.splitlines()  # on a cold cache: the compilation of what `validate` starts
+    notes = done.stderr.splitlines()  # on a cold cache: the compilation of the kernels that `validate` starts
     assert (done.returncode, [note for note in notes if not note.startswith("compiling code for ")]) == (0, [])
     assert done.stdout.splitlines() == [f"{name}: ok" for name in names]

@@ -1,4 +1,4 @@
-"""Inverse dynamics of a run gives the forces of the run: of trees, loops, couplings and rolling bodies."""
+"""Inverse dynamics of a run returns the forces of the run: of trees, loops, couplings and rolling bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measured forces on bodies: they have the effect of forces of the scene, in every form in which a file gives them."""
+"""Measured forces on bodies: they have the effect of forces of the scene, in every form of a file."""
 
 from __future__ import annotations
 

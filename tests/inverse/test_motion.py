@@ -1,4 +1,4 @@
-"""Motion from tables: names of columns, degrees, splines, filters, and what is refused."""
+"""Motion from tables: names of columns, degrees, splines, filters, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carried state of a run: what changes is read and written, and checkpoints are read as they were written."""
+"""Carried state of a run: all changing data are read and written, and checkpoints are read as they were written."""
 
 from __future__ import annotations
 

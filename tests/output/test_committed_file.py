@@ -193,7 +193,7 @@ def test_a_system_without_hard_links_is_written_all_the_same(tmp_path, monkeypat
 
 
 def test_writes_that_wait_are_seen_by_every_other_call(tmp_path, monkeypatch):
-    """Random calls, among them writes that continue the last one or are longer than what may wait, and an array."""
+    """Random calls, with writes that continue the last one or are longer than waiting data may be, and an array."""
     monkeypatch.setattr(committed_file, "PIECE", 64)
     rng, file, model, committed = random.Random(1), CommittedFile(tmp_path / "run.h5.part"), bytearray(), b""
     for _ in range(3000):

@@ -1,4 +1,4 @@
-"""Result files and checkpoints of unknown origin: only what the file itself holds is read, in bounded memory."""
+"""Result files and checkpoints of unknown origin: only data that the file itself holds are read, in bounded memory."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "run.h5")
 
 
-def dataset(path: str = CHANNEL, **what: Any) -> Callable[[h5py.File], None]:
+def dataset(path: str = CHANNEL, **options: Any) -> Callable[[h5py.File], None]:
     """Replace a dataset."""
 
     def change(file: h5py.File) -> None:
         del file[path]
-        file.create_dataset(path, **what).attrs.update(ABOUT)
+        file.create_dataset(path, **options).attrs.update(ABOUT)
 
     return change
 

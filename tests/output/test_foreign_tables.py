@@ -35,13 +35,13 @@ def values(name: str, *found: float) -> Change:
     return lambda file: file[name].write_direct(np.array(found, file[name].dtype))
 
 
-def another(name: str, **what: Any) -> Change:
+def another(name: str, **options: Any) -> Change:
     """Replace the dataset of a column."""
 
     def change(file: h5py.File) -> None:
         about = dict(file[name].attrs)
         del file[name]
-        file.create_dataset(name, **what).attrs.update(about)
+        file.create_dataset(name, **options).attrs.update(about)
 
     return change
 

@@ -5,8 +5,8 @@ Each step solves for velocities v1, with v0 and all else at the start of the ste
     minimize  v1 . (M + h D - h^2 K) v1/2 - v1 . (M v0 + h f)    subject to    G v1 = -b g - dg/dt,    C v1 <= -b c
 
 in reduced coordinates (1.30), (1.80), (1.82), (2.79), and with friction by staggered projections (2.11, Alg. 7 and 8).
-Twists and wrenches are in the axes of each body, at its centre of mass.  Units: cm, g, s.  It reproduces what the
-program of the notes does, its slips too, as far as these are options.
+Twists and wrenches are in the axes of each body, at its centre of mass.  Units: cm, g, s.  It reproduces the
+program of the notes, its slips too, as far as these are options.
 """
 
 from __future__ import annotations

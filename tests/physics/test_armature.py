@@ -121,7 +121,7 @@ def moved(text: str, *settings: str) -> np.ndarray:
     """The last coordinates, rates and energy of a run."""
     scene = mbsim.load(f"mbsim: 1\ngravity: [0, 0, 0]\n{text}", settings)
     result = scene.run(check=False)
-    paths = [f"joints/{name}/{what}" for name in scene.joints for what in ("q", "v")]
+    paths = [f"joints/{name}/{quantity}" for name in scene.joints for quantity in ("q", "v")]
     return np.concatenate([np.ravel(result[path][-1]) for path in (*paths, "energy/kinetic")])
 
 

@@ -44,7 +44,7 @@ simulation: {duration: 1, step: 10 ms, integrator: semi_implicit_euler}
 
 @pytest.fixture
 def write(tmp_path: Path):
-    """Write a scene, and give what prepares it."""
+    """Write a scene, and return the function that prepares it."""
 
     def written(text: str):
         path = tmp_path / "scene.yaml"

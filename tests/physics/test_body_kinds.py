@@ -15,7 +15,7 @@ from multibody_cli.spec.rotations import rotation_matrix
 
 METHODS = ["aba", "redmax", "baraff"]
 G = 9.81
-SOLVED = 1e-7  # what steps of relative error 1e-9 leave after some 50 of them
+SOLVED = 1e-7  # error of some 50 steps of relative error 1e-9
 
 
 @pytest.fixture

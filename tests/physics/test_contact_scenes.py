@@ -1,4 +1,4 @@
-"""Contacts against closed forms, as users run them, for every method: what scenes cannot say of themselves."""
+"""Contacts against closed forms, as users run them, for every method, beyond the expectations of scenes."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ output: {every: 10 ms}
 
 @METHOD
 def test_a_conveyor_pays_for_what_it_carries(method, tmp_path):
-    """The drive works at mu m g V; half of what the box does not get of it is left where it slides."""
+    """The drive works at mu m g V; half of the energy that the box does not receive is left where it slides."""
     scene = tmp_path / "conveyor.yaml"
     scene.write_text(CONVEYOR, encoding="utf-8")
     found = run(scene, f"simulation.method={method}")

@@ -202,7 +202,7 @@ def test_methods_agree(expression: dict[str, Any]) -> None:
 
 @every_method
 def test_wheels_turn_at_the_ratio_of_their_body_axes(method: str) -> None:
-    """J1 w' + 4 J2 w' = torque about axes of equal inertia; a torque 1 + t gives a quadratic speed."""
+    """J1 w' + 4 J2 w' = torque about axes of equal inertia; with a torque 1 + t the speed is quadratic."""
     inputs = {
         "w": {"angular_velocity": "wheel", "along": WHEEL},
         "r": {"angular_velocity": "disc", "along": DISC},

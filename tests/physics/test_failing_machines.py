@@ -42,7 +42,7 @@ def run(machine: Machine, folder: Path, *overrides: str) -> tuple[PreparedSimula
 
 
 def reports_of(simulation: PreparedSimulation, outcome: Outcome) -> list[str]:
-    """Return what a run reports: warnings at the start, then alarms, the severest first."""
+    """Return the reports of a run: warnings at the start, then alarms, the severest first."""
     order: list[Raised] = sorted(outcome.alarms, key=lambda alarm: ("failed", "warning", "note").index(alarm.level))
     start = [text for text in simulation.compiled.warnings if any(word in text for word in STARTS)]
     return [*start, *(str(alarm) for alarm in order)]

@@ -276,7 +276,7 @@ def test_a_mechanism_at_rest_without_forces_stays_at_rest():
 
 
 def test_an_evaluation_does_not_depend_on_the_previous_one():
-    """An evaluation depends on its arguments alone, not on what was evaluated before with the same work arrays."""
+    """An evaluation depends on its arguments alone, not on earlier evaluations with the same work arrays."""
     from machines import evaluate
 
     rng = np.random.default_rng(8)

@@ -153,7 +153,7 @@ def test_newtons_law_is_an_option_with_an_alarm():
 
 
 def random_impacts(rng, count, spherical):
-    """Return a scene of bodies that hit the floor, each with as many points as its pose gives it, and their inertias.
+    """Return a scene of bodies that hit the floor, each with as many points as it has in its pose, and their inertias.
 
     Half of the poses are special: faces, edges and corners, up to 1e-9 and 1e-5 rad.  Inertias are those of spheres,
     with which free rotations keep their energy exactly, or of boxes.
@@ -192,7 +192,7 @@ def random_impacts(rng, count, spherical):
 
 
 def check_random_impacts(seed, count, law):
-    """No body gains energy beyond round-off; the accounts dissipate what all bodies lose; nearly all rebound."""
+    """No body gains energy beyond round-off; the accounts dissipate the loss of all bodies; nearly all rebound."""
     bodies, masses = random_impacts(np.random.default_rng(seed), count, True)
     scene = {
         "mbsim": 1,

@@ -327,7 +327,7 @@ def test_linearly_implicit_euler_is_stable_for_any_stiffness(method, parts):
     q, _ = random_state(rng, parts)
     count = n_dofs(parts)
     state, packed = implicit_run(parts, 0.01, method, q=q, stiffness=(1e9,) * count, damping=(1e3,) * count)
-    pull = 2.0 * 9.81 / 1e9  # what gravity stretches the spring by, at most
+    pull = 2.0 * 9.81 / 1e9  # stretch of the spring by gravity, at most
     samples = observed(packed, state, packed.method("rk4", 1e-3).work)
     np.testing.assert_allclose(samples.coordinates[0], 0.0, atol=10 * pull)
 

@@ -1,4 +1,4 @@
-"""Dry friction of joints: closed forms, an independent program, and what friction must not do, by every method."""
+"""Dry friction of joints: closed forms, an independent program, and limits of friction, by every method."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def friction_that_holds_the_linkage():
 def test_friction_holds_a_linkage_from_the_coefficient_of_statics_on(method, excess, stands):
     """Scene 30.  Rounds end next to where friction just holds, so that it may creep by less than 1e-8 rad/s.
 
-    Rounds of a variational step do not converge there (`docs/variational.md`); they do half above.  What is not held
+    Rounds of a variational step do not converge there (`docs/variational.md`); they do half above.  A free joint
     moves from the first step on, and passes 0.1 rad/s before the end.
     """
     excess = 0.5 if stands and METHODS[method].own_integrator is not None else excess
@@ -303,14 +303,14 @@ def test_friction_holds_a_linkage_from_the_coefficient_of_statics_on(method, exc
 def test_the_choice_of_the_loop_joint_does_not_change_the_plane_motion(tmp_path):
     """Loads come through the tree for three hinges and from the rows of the loop for one.
 
-    At the start of scene 30 the rocker does not turn on the coupler, and friction there is what one likes: it begins a
-    little later here, on the move, with what is carried for the sake of the motion.
+    At the start of scene 30 the rocker does not turn on the coupler, and friction there is not unique: the run begins a
+    little later here, on the move, with the carried state of the motion.
     """
     scene = yaml.safe_load((SCENES / "redmax_scene_30.yaml").read_text(encoding="utf-8"))
     later = run(SCENES / "redmax_scene_30.yaml", "vars.mu=0", "simulation.duration=0.1 s", "output.every=0.1 s")
     for name in LINKAGE:
-        for what in ("q", "v"):
-            scene["joints"][name][what] = float(later.channel(f"joints/{name}/{what}").values[-1, 0])
+        for field in ("q", "v"):
+            scene["joints"][name][field] = float(later.channel(f"joints/{name}/{field}").values[-1, 0])
     ends = []
     for order in (LINKAGE, ("crank", "loop", "coupler", "rocker"), ("coupler", "crank", "rocker", "loop")):
         scene["joints"] = {name: scene["joints"][name] for name in order}
@@ -398,7 +398,7 @@ def test_a_brake_on_one_machine_leaves_another_alone(play, method):
     assert speeds[0] == pytest.approx(speeds[1], rel=1e-9)
 
 
-# --- what must not matter ---------------------------------------------------------------------------------------------
+# --- choices without effect ------------------------------------------------------------------------------------------
 @METHOD
 def test_the_motion_does_not_depend_on_output_instants(method):
     ends = [

@@ -21,7 +21,7 @@ METHOD = pytest.mark.parametrize("method", sorted(name for name, kind in METHODS
 
 
 def run(name: str, *settings: str) -> Trajectory:
-    """Run a scene with output at every step; what it expects is met."""
+    """Run a scene with output at every step; its expectations are met."""
     sink = MemorySink()
     simulation = prepare(SCENES / f"{name}.yaml", settings)
     assert simulation.run(sink).outcome.status == "complete"
@@ -78,7 +78,7 @@ def test_a_chain_falling_over_a_bar_gains_no_energy(method, scene, settings):
 
 @pytest.mark.parametrize("method", sorted(name for name, kind in METHODS.items() if kind.own_integrator))
 def test_a_robot_with_closed_legs_trots(method):
-    """Two steps of its gait: loops stay closed, nothing sinks in, and what drives and dissipates is accounted for."""
+    """Two steps of its gait: loops stay closed, nothing sinks in, and drives and dissipation are accounted for."""
     found = run("four_legs", f"simulation.method={method}", "simulation.duration=1 s", "output.every=1 ms", "expect=[]")
     assert found.channel("solver/residual").values.max() < 1e-11
     assert found.channel("contacts/unsolved").values.sum() <= 5

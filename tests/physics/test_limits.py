@@ -102,7 +102,7 @@ def test_redundant_limits_share_the_load(method):
 @settings(max_examples=40)
 @given(any_loops(max_bodies=4, driven=False))
 def test_forces_and_accelerations_of_limits_are_complementary(machine):
-    """Baraff's check: a >= 0, mu >= 0, a mu = 0; and with these forces the oracle finds the same accelerations."""
+    """Baraff's check: a >= 0, mu >= 0, a mu = 0; and with these forces the oracle returns the same accelerations."""
     scene, limited = machine.scene, []
     rng = np.random.default_rng(len(scene["joints"]))
     for body in scene["bodies"].values():

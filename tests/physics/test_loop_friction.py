@@ -148,7 +148,7 @@ def test_loops_only_lose_energy_in_their_joints(tmp_path, scene, method):
 
 
 def test_the_drive_of_a_four_bar_pays_for_its_friction(tmp_path):
-    """The drive alone gives the energy that friction takes and that the bars gain."""
+    """The drive alone supplies the energy that friction takes and that the bars gain."""
     sink = MemorySink()
     prepared(tmp_path, four_bar(drive=2.0), "simulation.duration=0.5 s", "simulation.step=0.1 ms").run(sink)
     found = sink.trajectory()

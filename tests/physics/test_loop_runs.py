@@ -138,14 +138,14 @@ def test_dop853_meets_rk4_on_loops(method):
     assert np.abs(pose(start(scene, method, "rk4", step=1e-3).advance(1.0)) - exact).max() < 1e-7
 
 
-# --- what is conserved --------------------------------------------------------------------------------------------
+# --- conserved quantities -----------------------------------------------------------------------------------------
 @every_method
 def test_reversed_velocities_lead_back_to_the_start(method):
     run = start(spatial_four_bar(), method, "dop853", tolerance=1e-11, duration=2.0)
     began = pose(run)
     run.advance(1.0)
     run.state.v[:] *= -1.0
-    control = replace(run.compiled.control, end=2.0)  # dop853 has stepped ahead: begin anew from what was shown
+    control = replace(run.compiled.control, end=2.0)  # dop853 has stepped ahead: begin anew from the shown state
     run.method = METHODS[method](run.compiled.model, INTEGRATORS["dop853"], control, run.state)
     run.method.start(run.state)
     back, turned = pose(run.advance(2.0)), len(began) - 3 * len(run.compiled.model.names.bodies)
@@ -313,7 +313,7 @@ def test_baumgarte_errors_decay_at_the_specified_rate(method):
 
 @every_method
 def test_baumgarte_closes_open_loops(method):
-    """Far off its manifold a loop obeys the same law but for what it moves meanwhile: some w / rate of it."""
+    """Far off its manifold a loop obeys the same law but for its motion meanwhile: some w / rate of it."""
     rate, t = 50.0, 0.2
     options = {"stabilization": "baumgarte", "baumgarte_rate": rate}
     run = start(planar_four_bar(v=1.0), method, "rk4", step=1e-3, options=options)

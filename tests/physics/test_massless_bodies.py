@@ -131,7 +131,7 @@ def test_a_body_without_mass_carries_contacts(method: str, joint: str) -> None:
     box = {"mass": 2, "inertia": {"principal": [0.02, 0.03, 0.04]}, "position": [0, 0, 0.25], "velocity": velocity}
     arm = {"type": joint, "parent": "box", "child": "foot", "origin": {"position": [0.05, 0, 0]}}
     joints = {"ankle": arm}
-    if joint == "spherical":  # a toe gives the foot inertia
+    if joint == "spherical":  # a toe adds inertia to the foot
         joints["toe"] = {"type": "fixed", "parent": "foot", "child": "toe"}
     toe = {"mass": 0.1, "com": [0.05, 0.01, 0], "inertia": {"principal": [1e-3, 1e-3, 1e-3]}}
     bodies = {"box": box} | ({"toe": toe} if joint == "spherical" else {})

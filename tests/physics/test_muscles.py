@@ -274,7 +274,7 @@ def test_fibers_have_no_negative_force() -> None:
     assert 0.0 < slow.muscle_force[0, 0] < 20.0
 
 
-# --- what is told ---------------------------------------------------------------------------------------------------
+# --- warnings -------------------------------------------------------------------------------------------------------
 WARNINGS = {
     "ring": "two neighboring points of its path coincided: the line between them has no direction there; move a "
     "point, or remove one",
@@ -293,7 +293,7 @@ SLIDERS: dict[str, tuple[Data, float, float]] = {
     "excited": ({"optimal_length": 0.5, "activation": "10*t"}, 0.5, -0.5),
     "quiet": ({"optimal_length": 0.5}, 0.5, 0.1),
 }
-"""Muscles with what is special, and place and speed of the sliders that they hardly pull at."""
+"""Muscles with special properties, and place and speed of the sliders on which their forces are small."""
 
 
 def lane(*names: str) -> Data:

@@ -174,7 +174,7 @@ def test_the_ledger_has_the_energy_that_impacts_friction_and_rolling_take(tmp_pa
     ("spin", "turn"), [([0.2, 6.8, 6.1], [-0.5, -0.3, -0.5]), ([7.9, 3.7, -4.8], [-0.2, -0.3, 2.4])]
 )
 def test_no_cause_of_dissipation_adds_energy(tmp_path, spin, turn):
-    """In an elastic impact of a box with moments, friction adds what these or the normal dissipate."""
+    """In an elastic impact of a box with moments, friction adds the energy that these or the normal dissipate."""
     box = "shapes: [{type: box, size: [0.1, 0.08, 0.06]}], mass: 1, position: [0, 0, 0.08]"
     motion = f"rotation: {{rotvec: {turn}}}, velocity: {{linear: [0.5, 0, -1], angular: {spin}}}"
     scene = (

@@ -1,4 +1,4 @@
-"""Ropes and struts, one-sided distances: instants of closed forms, what a jerk conserves, and edges of the passes."""
+"""Ropes and struts, one-sided distances: instants of closed forms, conservation in a jerk, and edges of the passes."""
 
 from __future__ import annotations
 

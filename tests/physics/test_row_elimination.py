@@ -294,7 +294,7 @@ def test_singular_positions_in_maximal_coordinates(angle):
 @pytest.mark.parametrize("make", [lambda: ladder(3), lambda: ladder(2, 0.7), lambda: chain_of_loops(3, "free")])
 @pytest.mark.parametrize("pair", [(CONSTRAINED, DENSE), MAXIMAL])
 def test_implicit_forces_across_loops(make, pair):
-    """Bushings between all bodies couple what loops constrain; their blocks add to the inertias of the bodies."""
+    """Bushings between all bodies couple bodies of loops; their blocks add to the inertias of the bodies."""
     scene, stiffness = make(), {"linear": [300.0, 200.0, 100.0], "angular": [3.0, 2.0, 1.0]}
     bushing = {"type": "bushing", "stiffness": stiffness, "damping": {"linear": [3, 2, 1], "angular": [0.1, 0.2, 0.3]}}
     ends = list(zip(scene["bodies"], [*scene["bodies"]][2:], strict=False))

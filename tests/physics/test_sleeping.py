@@ -1,4 +1,4 @@
-"""Sleeping islands: what is at rest keeps its state and its impulses, wakes exactly, and is never what creeps."""
+"""Sleeping islands: bodies at rest keep their state and their impulses, wake exactly, and never creep."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_bodies_sleep_with_every_method_of_accelerations(method):
     assert asleep(sim) == 4
 
 
-# --- what must not sleep --------------------------------------------------------------------------------------------
+# --- bodies that do not sleep---------------------------------------------------------------------------------------
 SLOPE = """
 mbsim: 1
 name: slope

@@ -48,7 +48,7 @@ def test_a_machine_sleeps_at_the_limits_of_its_joints(method):
 
 @pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
 def test_a_robot_comes_to_rest_on_contacts_and_limits_at_once(method):
-    """Its hips arrive at their limits while its feet lie on the floor: what stops a hip does not lift a foot."""
+    """Its hips arrive at their limits while its feet lie on the floor: the stop of a hip does not lift a foot."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbsim.SceneWarning)
         sim = mbsim.Simulation(mbsim.load(BENCH / "limp_robot.yaml", [f"simulation.method={method}"]))

@@ -1,4 +1,4 @@
-"""Runs that are not to be trusted, or diverge: what they report, and that their remedies make them right."""
+"""Runs that are not to be trusted, or diverge: their reports, and that their remedies make them right."""
 
 from __future__ import annotations
 
@@ -278,12 +278,12 @@ constraints:
 
 
 @pytest.mark.parametrize("method", ["aba", "baraff", "variational"])
-@pytest.mark.parametrize(("what", "named"), list(zip(DOMAINS, ["joints.h", "springs.s", "constraints.c"], strict=True)))
-def test_expressions_that_leave_their_domain_are_named(what: str, named: str, method: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "named"), list(zip(DOMAINS, ["joints.h", "springs.s", "constraints.c"], strict=True)))
+def test_expressions_that_leave_their_domain_are_named(kind: str, named: str, method: str, tmp_path: Path) -> None:
     """Place, element, expression and time; the pendulum passes -0.25 rad."""
     inertia = "inertia: {principal: [0.1, 0.1, 0.1]}"
-    other = f", b: {{mass: 0.1, {inertia}}}" if what == "constraint" else ""
-    text = f"mbsim: 1\nbodies: {{a: {{mass: 1, com: [0, 0, -1], {inertia}}}{other}}}\n{DOMAINS[what].strip()}\n"
+    other = f", b: {{mass: 0.1, {inertia}}}" if kind == "constraint" else ""
+    text = f"mbsim: 1\nbodies: {{a: {{mass: 1, com: [0, 0, -1], {inertia}}}{other}}}\n{DOMAINS[kind].strip()}\n"
     integrator = "auto" if method == "variational" else "semi_implicit_euler"
     text += f"simulation: {{duration: 2 s, step: 1 ms, method: {method}, integrator: {integrator}}}\n"
     outcome, _ = run(text, tmp_path)

@@ -1,4 +1,4 @@
-"""What variational steps keep, however many they are: momenta, a modified energy, and the loops closed."""
+"""Invariants of any number of variational steps: momenta, a modified energy, and the loops closed."""
 
 from __future__ import annotations
 

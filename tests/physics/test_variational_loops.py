@@ -105,7 +105,7 @@ SCENES: dict[str, tuple[Callable[[], Data], str, float, int]] = {
         lambda: parallelogram(opening=0.9, A="0.9+0.5*t", B="-0.9-0.5*t", D="0.9+0.5*t+0.3*t**2"), "A", 0.01, 4
     ),
 }  # fmt: skip
-"""What is run by every root finder: a scene, a joint to look at, a step and how many of them."""
+"""Cases of every root finder: a scene, a joint to look at, a step and how many of them."""
 
 COLD = {"tolerance": 1e-12, "initial_guess": "ig1"}
 LARGE = {"adaptive": True, "initial_guess": "ig2"}
@@ -118,7 +118,7 @@ def case(scene: Data, joint: str, step: float, steps: int, method: str, **option
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Any]:
-    """What the steps report, in two processes that do not compile."""
+    """The reports of the steps, in two processes that do not compile."""
     cases = {
         (name, method, finder): case(make(), joint, step, steps, method, root_finder=finder)
         for (name, (make, joint, step, steps)), (method, finder) in product(SCENES.items(), FINDERS)

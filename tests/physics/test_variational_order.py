@@ -1,4 +1,4 @@
-"""Of which order variational steps are: in smooth motion, with what dissipates or drives, and with what restrains."""
+"""The order of variational steps: in smooth motion, with dissipation or drives, and with constraints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = {1: 0.001, 2: 0.005, 4: 0.01, 6: 0.02}
 @pytest.mark.parametrize("order", STEPS)
 @pytest.mark.parametrize("scene", SMOOTH)
 def test_errors_fall_as_the_order_says(scene: str, order: int, method: str) -> None:
-    """Positions, rotations and velocities against the fine reference; what no force acts on has order 2 for order 1."""
+    """Positions, rotations and velocities against the fine reference; without forces the order is 2 for order 1."""
     until, slowness = SMOOTH[scene]
     h, expected = slowness * STEPS[order], 2 if (scene, order) == ("torque_free_top", 1) else order
     errors = errors_of(delivered(scene), method, until, [h, h / 2], order=order)
@@ -43,7 +43,7 @@ def test_order_1_takes_bodies_through_the_positions_of_order_2(method: str) -> N
     assert np.abs(end_of(first, 1.0) - end_of(second, 1.0)).max() > 0.01  # velocities are half a push apart
 
 
-# --- what dissipates and what drives ------------------------------------------------------------------------------
+# --- dissipation and drives ---------------------------------------------------------------------------------------
 DAMPED: dict[str, dict[str, Any]] = {
     "dampers": {"joints": {"shoulder": {"damping": 0.4}, "elbow": {"damping": 0.2}}},
     "drag": {"forces": {"air": {"body": "lower", "viscous": {"linear": 0.5, "angular": 0.1}}}},
@@ -60,10 +60,10 @@ def changed(scene: dict[str, Any], by: dict[str, Any]) -> dict[str, Any]:
 
 
 @both_methods
-@pytest.mark.parametrize("what", DAMPED)
-def test_forces_and_their_ledger_are_of_second_order(what: str, method: str) -> None:
-    """Energy less what the accounts say stays, up to an error that falls with the square of the step."""
-    scene, until, steps = changed(delivered("double_pendulum_rods"), DAMPED[what]), 1.0, [0.004, 0.002, 0.001]
+@pytest.mark.parametrize("case", DAMPED)
+def test_forces_and_their_ledger_are_of_second_order(case: str, method: str) -> None:
+    """Energy less the accounts of its changes stays, up to an error that falls with the square of the step."""
+    scene, until, steps = changed(delivered("double_pendulum_rods"), DAMPED[case]), 1.0, [0.004, 0.002, 0.001]
     exact, gaps, errors = end_of(finely(scene), until), [], []
     for h in steps:
         run = stepped(scene, method, h)
@@ -94,7 +94,7 @@ GIVEN = {"position": "0.4*sin(4*t)", "velocity": "1.6*cos(4*t)", "acceleration":
 @both_methods
 @pytest.mark.parametrize("given", GIVEN)
 def test_prescribed_motion_is_of_second_order(given: str, method: str) -> None:
-    """A shoulder that is moved, and what hangs on it; the work of its drive is in the ledger."""
+    """A shoulder that is moved, and the links that hang on it; the work of its drive is in the ledger."""
     motion: dict[str, Any] = {"motion": {given: GIVEN[given]}, **({"v": 1.6} if given == "acceleration" else {})}
     scene = changed(delivered("double_pendulum_rods"), {"joints": {"shoulder": motion}})
     errors = errors_of(scene, method, 1.0, [0.004, 0.002, 0.001])
@@ -114,7 +114,7 @@ def test_prescribed_motion_is_of_second_order(given: str, method: str) -> None:
     assert orders(gaps)[0] == pytest.approx(2.0, abs=0.2)
 
 
-# --- what restrains -----------------------------------------------------------------------------------------------
+# --- constraints --------------------------------------------------------------------------------------------------
 COUPLED: dict[str, dict[str, Any]] = {
     "gear": {"couplings": {"teeth": {"type": "gear", "joints": ["shoulder", "elbow"], "ratio": -0.5}}},
     "rod": {"constraints": {"rod": {"type": "distance", "length": math.hypot(1.7, 0.4),
@@ -123,11 +123,11 @@ COUPLED: dict[str, dict[str, Any]] = {
 
 
 @both_methods
-@pytest.mark.parametrize("what", COUPLED)
-def test_couplings_and_constraints_are_of_second_order(what: str, method: str) -> None:
+@pytest.mark.parametrize("case", COUPLED)
+def test_couplings_and_constraints_are_of_second_order(case: str, method: str) -> None:
     """They hold to the tolerance of the search at any step."""
-    scene = changed(delivered("double_pendulum_rods"), COUPLED[what])
-    if what == "rod":
+    scene = changed(delivered("double_pendulum_rods"), COUPLED[case])
+    if case == "rod":
         for joint in scene["joints"].values():
             joint["type"] = "spherical"
             del joint["axis"]

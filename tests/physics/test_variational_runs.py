@@ -74,7 +74,7 @@ def test_steps_do_not_depend_on_where_a_call_ends(scene: str, method: str) -> No
 
 
 def size_of(run: Any) -> float:
-    """Largest number of what is compared."""
+    """Largest of the compared numbers."""
     return float(np.abs(end_of(run, 0.0)).max())
 
 
@@ -107,7 +107,7 @@ def test_a_pendulum_comes_to_rest_on_its_limit(method: str) -> None:
     lost = 9.81 * 0.5 * (np.sin(0.5) + np.sin(0.4))
     after, left = run.energy()
     assert after - total == pytest.approx(-lost, rel=1e-9)
-    assert abs(left - before) < 0.02 * lost  # the step of the impact: what lasts h there is of first order
+    assert abs(left - before) < 0.02 * lost  # the step of the impact: effects over h there are of first order
 
 
 @both_methods
@@ -169,7 +169,7 @@ def test_a_run_whose_steps_were_cut_says_so(tmp_path: Path) -> None:
 
 @both_methods
 def test_guesses_lead_to_the_same_step_by_ever_shorter_ways(method: str) -> None:
-    """From no motion, from the step before, from the accelerations, and from what these missed before."""
+    """From no motion, from the step before, from the accelerations, and from the errors of these before."""
     ends, corrections = [], []
     for guess in ("ig1", "ig2", "ig3", "extrapolated"):
         run = stepped(delivered("ball_chain_2"), method, 0.005, tolerance=1e-12, initial_guess=guess)

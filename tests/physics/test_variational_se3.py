@@ -1,4 +1,4 @@
-"""Discrete motions by the logarithm in SE(3): the discrete Lagrangian, its derivatives, and what it has exactly."""
+"""Discrete motions by the logarithm in SE(3): the discrete Lagrangian, its derivatives, and its exact values."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def record(path, values, units="1", labels=(), rtol=1e-6):
 
 
 class NotedRun(Trajectory, eq=False):
-    """A run with a list of what was read."""
+    """A run with a list of the channels that were read."""
 
     read: list
 

@@ -324,7 +324,7 @@ def test_a_body_that_sleeps_moves_in_the_step_whose_impact_changes_its_load():
 
 
 def test_an_update_maps_the_difference_to_the_change():
-    """And as before what the inverse maps to a vector that is orthogonal to the change."""
+    """A vector whose image is orthogonal to the change has the same image as before."""
     rng = np.random.default_rng(1)
     H, s, y = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3)
     updated, scratch = H.copy(), np.zeros((2, 3))

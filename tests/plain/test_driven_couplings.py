@@ -57,7 +57,7 @@ def run(scene: dict[str, Any], method: str, duration: float, step: float) -> Any
 
 
 def check_work(found: Any, ratio: float) -> None:
-    """The drive gives both inertias their energy, less the work of the force on the follower."""
+    """The drive supplies the energy of both inertias, less the work of the force on the follower."""
     q, v = (found[f"joints/leader/{name}"].values[:, 0] for name in "qv")
     energy, force = 0.5 * (LEADER + ratio**2 * FOLLOWER) * v**2, 0.6 * ratio * q
     work = found["energy/work/joints/leader/motion"].values

@@ -1,4 +1,4 @@
-"""Displacements that remove penetration, as plain Python: what they do not solve counts."""
+"""Displacements that remove penetration, as plain Python: unsolved steps count."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class _Reader(Source):
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """What of a node may be changed: all but indices, ranges, and the bounds of comparisons."""
+    """Parts of a node that may be changed: all but indices, ranges, and the bounds of comparisons."""
     match node:
         case ast.Subscript(value=value):
             yield value

@@ -6,7 +6,7 @@ With `--readers` a mutant is a wrong operator, check or number in a reader of fi
 
 Writes a line for each mutant, with the test that caught it or SURVIVED, and ends with 1 if one survived.
 
-A mutant meets the tests listed for its file, compiled.  A kernel is a plain function too: what survives meets scenes
+A mutant meets the tests listed for its file, compiled.  A kernel is a plain function too: survivors meet scenes
 and tests that are short without a compiler, then all scenes, and then the suite.
 """
 
@@ -43,7 +43,7 @@ CARRIED = (
 )
 SURVIVED = "SURVIVED"
 KERNELS = Path(tempfile.gettempdir()) / "mbsim-mutants"
-"""Compiled code of all mutants: what a mutant does not reach is compiled once."""
+"""Compiled code of all mutants: kernels that a mutant does not reach are compiled once."""
 
 FOLDERS = (
     "plain",
@@ -162,7 +162,7 @@ FIRST = {
     "variational/": ("tests/physics/test_variational_order.py", "tests/physics/test_variational_invariants.py"),
     "signals.py": ("actuator_expression-aba", "actuator_table-aba"),
 }
-"""What surely reaches a file, by the beginning of its name: scenes and methods, or tests where no scene does.
+"""Runs that surely reach a file, by the beginning of its name: scenes and methods, or tests where no scene does.
 
 Files that are not listed are reached by any scene.
 """
@@ -197,13 +197,13 @@ READERS_SUITE = (
 """Folders and files of the tests of readers."""
 
 NEEDS_A_COMPILER = "not (nonfinite or test_kernels_run_as_plain_python)"
-"""What to leave out of the suite without a compiler: division by zero ends plain Python, and the rest differs by it."""
+"""Tests left out of the suite without a compiler: division by zero ends plain Python, and the rest differs by it."""
 
 ONLY_PYTHON = ("IndexError", "OverflowError", "RuntimeWarning", "ValueError", "ZeroDivisionError")
-"""Errors of arithmetic that compiled code does not know: what fails so is tried once more, compiled."""
+"""Errors of arithmetic that compiled code does not know: a test that fails so is tried once more, compiled."""
 
 LIMIT = 1200.0
-"""What has not ended after so long, s, loops for ever."""
+"""Time after which a test counts as an endless loop, s."""
 
 
 @dataclass(frozen=True)

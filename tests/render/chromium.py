@@ -74,7 +74,7 @@ class Browser:
             self._note(answer)
 
     def run(self, script: str) -> Any:
-        """Run the body of an asynchronous function, and return what it returns."""
+        """Run the body of an asynchronous function, and return its result."""
         result = self.send(
             "Runtime.evaluate", expression=f"(async () => {{{script}}})()", awaitPromise=True, returnByValue=True
         )

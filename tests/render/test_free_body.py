@@ -147,7 +147,7 @@ def test_letters_of_all_numbers_are_known(picture):
 
 
 def test_the_page_has_the_arrows_and_their_scales(picture):
-    """What the player draws, from the words of the page: forces and moments in proportion, each at its point."""
+    """The drawing of the player, from the words of the page: forces and moments in proportion, each at its point."""
     binary = Binary()
     data = run_data(Shown("run", picture.drawing, picture.motion), binary)["applied"]
     content, applied = zlib.decompress(binary.compressed()), picture.motion.applied

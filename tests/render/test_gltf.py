@@ -1,4 +1,4 @@
-"""glTF: another reader finds the bodies where the run has them, and the tracks reach the later instants."""
+"""glTF: another reader has the bodies where the run has them, and the tracks reach the later instants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The player in headless Chromium: a page from the file system plays, and shows what the run has."""
+"""The player in headless Chromium: a page from the file system plays, and shows the data of the run."""
 
 from __future__ import annotations
 

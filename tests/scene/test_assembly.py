@@ -59,7 +59,7 @@ def test_given_coordinates_are_kept():
     scene = four_bar(ja={"q": -0.895})
     run = start(without(without(scene, "jb", "q"), "jc", "q"), assembly_tolerance=5.0)
     assert run.compiled.state.q[0] == -0.895
-    assert run.joint("ja", "coordinates")[0] == pytest.approx(-0.895, abs=1e-10)  # the run closes what 1e-10 leaves
+    assert run.joint("ja", "coordinates")[0] == pytest.approx(-0.895, abs=1e-10)  # the run closes errors below 1e-10
     assert run.errors()[0] < 1e-10
     assert any("assembled" in warning for warning in run.compiled.warnings)
 

@@ -114,7 +114,7 @@ def test_an_affine_body_without_thickness(tmp_path):
 
 
 def test_a_body_of_another_kind_keeps_its_place_beside_a_joint(tmp_path):
-    """No joint places it, so that what is written of its start has an effect."""
+    """No joint places it, so that its written start has an effect."""
     assert refused_on_reading(tmp_path, scene(["puck"], "joints: {hinge: {child: puck, type: revolute}}")) == []
 
 

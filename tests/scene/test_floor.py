@@ -1,4 +1,4 @@
-"""The floor of a scene: its height, its direction, what touches it, and the option that adds it."""
+"""The floor of a scene: its height, its direction, the shapes that touch it, and the option that adds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings of values that are valid, and probably not what was meant."""
+"""Warnings of values that are valid, and probably mistakes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ DEEP = (
 
 
 def mbsim(folder: Path, text: str, *words: str) -> tuple[int, list[str]]:
-    """Run a command on a scene; its exit code and what it says."""
+    """Run a command on a scene; its exit code and its messages."""
     (folder / "scene.yaml").write_text(START + text, encoding="utf-8")
     ended = subprocess.run(
         [sys.executable, "-m", "multibody_cli", *words],

@@ -1,4 +1,4 @@
-"""The JSON Schema is current, and accepts what a scene may hold before it is resolved."""
+"""The JSON Schema is current, and accepts every entry of a scene before it is resolved."""
 
 import json
 from pathlib import Path

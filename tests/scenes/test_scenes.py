@@ -123,7 +123,7 @@ def test_scene_meets_its_expectations_and_misses_falsified_ones(scene: Path, mbs
 def other_methods() -> Iterator[Any]:
     """Scenes with every method of accelerations but their own, with which the test above runs them.
 
-    Daily, each scene has one of them in turn, and what is refused.
+    Daily, each scene has one of them in turn, and all refusals.
     """
     turn = 0
     for scene in VALIDATION:
@@ -178,7 +178,7 @@ def joints_of(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from section.get("joints", {}).values()
 
 
-# --- what is expected can be missed -------------------------------------------------------------------------
+# --- expectations can be missed -----------------------------------------------------------------------------
 @by_name(VALIDATION + GALLERY)
 def test_scene_expects_something(scene: Path) -> None:
     assert read(scene)["expect"]

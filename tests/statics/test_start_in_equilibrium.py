@@ -1,4 +1,4 @@
-"""`simulation.start: equilibrium`: runs of every method start at rest, and what cannot start there is refused."""
+"""`simulation.start: equilibrium`: runs of every method start at rest, or are refused."""
 
 from __future__ import annotations
 

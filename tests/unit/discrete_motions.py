@@ -65,7 +65,7 @@ def chain(*joints: Data, seed: int = 0) -> Data:
     """A chain of bodies on joints with random frames; the last joint is reversed.
 
     Its joint calls the body nearer to the ground its child, so that elimination goes against the joint; the program
-    itself finds where that joint is closed.
+    itself computes where that joint is closed.
     """
     rng = np.random.default_rng(seed)
     bodies = {

@@ -67,7 +67,7 @@ def test_an_inaccurate_reference_recommends_nothing() -> None:
         "request 0.00011 m or more, or shorten the run with --duration"
     )
     assert recommend(PLANTED, 5.1e-6, 1.1e-4).index is not None
-    # what the reference may be off by is added to the error
+    # the error of the reference is added
     assert recommend([Run(0.98e-4, 1.0), Run(1e-6, 2.0)], 4e-6, 1e-4).index == 1
 
 

@@ -149,7 +149,7 @@ class Bench:
             return self.signals.add_constant(spec.constant)
         return self.signals.add_expression(spec.expression.body)
 
-    # --- what the rows are held against ---
+    # --- references for the rows ---
     def place(self, body, point, t):
         """A point of a body frame in the world."""
         if body == "world":
@@ -206,7 +206,7 @@ class Bench:
         return bodies, twists, accelerations
 
     def levels(self, t):
-        """Position, velocity and acceleration of each row, (3, rows), from what the kernel writes at time t."""
+        """Position, velocity and acceleration of each row, (3, rows), from the output of the kernel at time t."""
         bodies, twists, accelerations = self.bodies(t)
         q, v, a = self.coordinates(t)
         numbers = np.concatenate([np.full(SHIFT, np.nan), q])
@@ -358,7 +358,7 @@ def test_terms_are_of_the_moving_bodies_alone(kind, fields, seed):
     assert np.isfinite(wrenches["f"]).all()
 
 
-# --- what rows mean -----------------------------------------------------------------------------------------------
+# --- meaning of rows ----------------------------------------------------------------------------------------------
 P, S, N, E = np.random.default_rng(7).normal(size=(4, 3)).tolist()
 
 
@@ -562,7 +562,7 @@ def test_a_table_begins_with_its_first_row_and_term():
 DISC = {"body": "b", "radius": 0.1, "axis": [0, 1, 0]}
 
 
-# --- what may be written ------------------------------------------------------------------------------------------
+# --- accepted entries ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("kind", "fields", "message"),
     [

@@ -38,7 +38,7 @@ def test_primary_constraints_form_a_spanning_tree(mechanism):
     primary = sorted(plan.constraints[plan.constraints >= 0].tolist())
     assert len(set(primary)) == len(primary)
     assert len(primary) == count + 1 - components(count, pairs)[0]
-    for k in auxiliary(plan, pairs):  # what came earlier in the scene has precedence
+    for k in auxiliary(plan, pairs):  # earlier entries of the scene have precedence
         _, component = components(count, pairs[:k])
         assert component[pairs[k][0]] == component[pairs[k][1]]
 

@@ -74,7 +74,7 @@ def nearness(*arrays) -> float:
 
 # Random trees are few, since each is generated and interpreted anew: 30 of them have every kind of part, and another
 # test has a tree of all kinds of joints.
-# --- what it gives --------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------------------------
 @given(machines(loaded=False))
 @settings(max_examples=30)
 def test_accelerations_of_random_trees(machine):
@@ -201,7 +201,7 @@ def test_shapes_are_formulas_among_the_others(alike):
     np.testing.assert_allclose(accelerations_of(packed, state), state.a, rtol=0, atol=nearness(state.a))
 
 
-# --- what the text is like ------------------------------------------------------------------------------------------
+# --- form of the text -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("axes", [(Y,), (X, Y), (X, Y, Z)], ids=["y", "xy", "xyz"])
 def test_source_of_a_chain_is_one_loop(axes):
     short, long = (generated.free(rods(count * len(axes), *axes)).sources[0].text for count in (40, 80))

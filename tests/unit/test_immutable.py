@@ -1,4 +1,4 @@
-"""`Immutable` against `dataclass(frozen=True)`, which defines what its classes mean."""
+"""`Immutable` against `dataclass(frozen=True)`, which defines the behavior of its classes."""
 
 import dataclasses
 import pickle

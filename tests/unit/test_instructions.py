@@ -57,7 +57,7 @@ def compiled(text):
 
 
 def function_of(lines):
-    return 'def generated(a, k, b):\n    """What it does."""\n' + "".join(f"    {line}\n" for line in lines)
+    return 'def generated(a, k, b):\n    """A kernel."""\n' + "".join(f"    {line}\n" for line in lines)
 
 
 @pytest.mark.parametrize("name", SENTENCES)

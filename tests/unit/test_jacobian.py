@@ -100,7 +100,7 @@ def test_accumulated_wrenches_balance_the_ground_reaction(machine):
 
 @given(machines())
 def test_prescribed_motion_enters_through_its_columns(machine):
-    """The placed accelerations are dJ/dt v, J a of what is prescribed, and a ground that rises."""
+    """The placed accelerations are dJ/dt v, J a of prescribed motion, and a ground that rises."""
     packed = pack(machine)
     state, _, _ = accelerations(packed, t=0.2)
     J, dJ, work = jacobians_at(packed, state.q, state.v, state.a)

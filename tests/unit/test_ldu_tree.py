@@ -90,7 +90,7 @@ def test_symmetric_problems_agree_with_the_symmetric_factorization(parents, n_do
 
 @kinds
 def test_solving_does_not_change_the_factors(n_dofs):
-    """What was solved before, and what a vector says of the ground, changes not a bit of a solution."""
+    """Earlier solutions, and the entries of a vector for the ground, change not a bit of a solution."""
     given = unsymmetric(problem(SHAPES["grown by chance"], n_dofs))
     factor(given.tree)
     factors, right_hand_side = given.tree.cells.numbers.copy(), given.right_hand_side(0)

@@ -339,7 +339,7 @@ def test_many_rows(limits):
     assert 0 < np.count_nonzero((x > lower) & (x < limits)) < 150
 
 
-# --- what comes in ---------------------------------------------------------------------------------------------
+# --- input -----------------------------------------------------------------------------------------------------
 @given(SEEDS, st.integers(1, 8), st.integers(1, 8), st.booleans())
 def test_the_motion_does_not_depend_on_the_initial_guess(seed, m, n, good):
     rng = np.random.default_rng(seed)

@@ -169,7 +169,7 @@ def test_values_and_slopes_outside_the_knots(curve: str, x: float, value: float,
     assert value_and_slope(curve, x) == pytest.approx((value, slope), rel=0, abs=1e-12)
 
 
-# --- what they are to themselves ------------------------------------------------------------------------------------
+# --- consistency of a curve -----------------------------------------------------------------------------------------
 @every_curve
 def test_value_and_slope_are_continuous_at_the_knots(curve: str) -> None:
     for knot in KNOTS[curve]:
