@@ -220,7 +220,7 @@ class ActuatorSpec(Spec):
         return None
 
     def problems(self, resolve: Callable[[str], Path]) -> Iterator[tuple[NodePath, str]]:
-        """Yield what is wrong with the files that it names: a path within its fields, and a message."""
+        """Yield the errors of the files that it names: a path within its fields, and a message."""
         return iter(())
 
     @abstractmethod

@@ -90,7 +90,7 @@ class FmuSpec(ActuatorSpec):
         return FmuLaw(name, resolve(self.file), tuple(self.inputs), self.output, tuple(self.start.items()), limits)
 
     def problems(self, resolve: Callable[[str], Path]) -> Iterator[tuple[NodePath, str]]:
-        """Yield what is wrong with the file, and variables that it does not have."""
+        """Yield the errors of the file, and variables that it does not have."""
         file = resolve(self.file)
         if not file.is_file():
             yield ("file",), f"file not found: {file}"

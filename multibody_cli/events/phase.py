@@ -1,4 +1,4 @@
-"""A phase of a run: a model with the values of the scene between two events, its method, and what is observed."""
+"""A phase of a run: a model with the values of the scene between two events, its method, and its observers."""
 
 from __future__ import annotations
 
