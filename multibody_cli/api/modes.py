@@ -70,7 +70,7 @@ def linearize(
     source, overrides, state, at, equilibrium, steady
         As for `modes`.
     inputs
-        Names such as `force/hinge` and `inputs/gas`; by default, all.
+        Names such as `force/hinge`, `inputs/gas` and `drive/lift`; by default, all but drives.
     outputs
         Channels; by default the coordinates among the states.
 

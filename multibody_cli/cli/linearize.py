@@ -42,7 +42,7 @@ FORMATS = (".npz", ".mat", ".json")
     "inputs",
     metavar="NAME",
     multiple=True,
-    help="An input: `force/JOINT`, or `inputs/NAME` of the scene.  Default: all.",
+    help="An input: `force/JOINT`, `inputs/NAME`, or `drive/JOINT`.  Default: all but drives.",
 )
 @click.option(
     "--output", "outputs", metavar="CHANNEL", multiple=True, help="A channel.  Default: coordinates of the states."

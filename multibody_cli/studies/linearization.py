@@ -171,6 +171,7 @@ class _Linearizer:
         self._model, self._work = replace(model, system=self._system), workspace_for(self._system)
         special = self._work.special_rows
         self._work = self._work._replace(special_rows=special[rows["one_sided"][special] == 0])
+        self._square = 1.0
         self._outputs, self._length, self._closed, self._touching = outputs, tree.length, closed, touching
 
     def _contact_mode(self, state: State) -> tuple[Integers, Integers]:
@@ -199,6 +200,7 @@ class _Linearizer:
         P, N = linear.displacements, linear.directions
         n, nv, nothing = int(self._system.tree.links["nv"].sum()), self._model.nv, np.zeros(self._model.nv)
         rate = self._rate(state)
+        self._square = rate**2
         moved = [self._along(state, column, nothing, 1.0) for column in P.T]
         changed = [self._along(state, nothing, column, rate) for column in N.T]
         size = 3 * nv + len(self._outputs(state.q, state.v))
@@ -210,10 +212,11 @@ class _Linearizer:
         _, ev, ea, _ = np.split(curves[:, 1].T, (nv, 2 * nv, 3 * nv))
         errors = np.concatenate([np.abs(P.T) @ ev, np.abs(N.T) @ ea]) @ np.abs(np.linalg.inv(X))
         responses = np.reshape([self._response(state, one)[0] for one in inputs], (len(inputs), size)).T
-        B = np.zeros((len(A), len(inputs)))
-        B[P.shape[1] :] = N.T @ responses[2 * nv : 3 * nv]
+        dq, dv, da, du = np.split(responses, (nv, 2 * nv, 3 * nv))
+        C, moved_by = np.linalg.solve(X.T, dy.T).T, np.concatenate([P.T @ dq, N.T @ dv])  # a drive moves constraints
+        B = np.concatenate([P.T @ (dv + self._turning(state) @ dq), N.T @ da]) - A @ moved_by
+        D = du - C @ moved_by
         elements = self._elements(self._closed), self._elements(self._touching)
-        C, D = np.linalg.solve(X.T, dy.T).T, responses[3 * nv :]
         return LinearModel(A, B, N[:n], P[:n], tuple(one.name for one in inputs), *elements, C, D, errors)
 
     def _along(self, state: State, shift: Floats, change: Floats, rate: float) -> Floats:
@@ -223,15 +226,19 @@ class _Linearizer:
 
     def _derivative(self, values: Callable[[float], Floats], size: float) -> Floats:
         """Return the derivative at 0 of values, and its errors, with the best one of the `OFFSETS` of a size."""
-        accelerations = slice(2 * self._model.nv, 3 * self._model.nv)
+        nv, square = self._model.nv, self._square
 
         def differences(offset: float) -> tuple[Floats, Floats]:
             each = np.array([values(k * offset) for k in SHIFTS])
             sixth, fourth = (np.tensordot(weights, each, 1) / offset for weights in (SIXTH, FOURTH))
             return sixth, np.abs(sixth - fourth)
 
-        each = (differences(offset * size) for offset in OFFSETS)
-        return np.array(min(each, key=lambda found: found[1][accelerations].max(initial=0.0)))
+        def error(found: tuple[Floats, Floats]) -> float:
+            """Return the error of accelerations, or of positions at the rate of the motion: drives may move no more."""
+            positions, _, accelerations = found[1][: 3 * nv].reshape(3, nv)
+            return float(max(accelerations.max(initial=0.0), square * positions.max(initial=0.0)))
+
+        return np.array(min((differences(offset * size) for offset in OFFSETS), key=error))
 
     def _motion(self, state: State, v: Floats) -> float:
         """Return the largest motion of a body with rates v (nv,), 1/s: angular, or linear by the length."""

@@ -14,17 +14,21 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag, qr
 
 from multibody_cli.errors import ArgumentError, nearest
-from multibody_cli.immutable import Immutable
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.linearized_motion import Complex
 from multibody_cli.kernel import Floats, Integers
 from multibody_cli.model import Model
 from multibody_cli.output.state_observer import Observer
 from multibody_cli.packing.applied_forces import with_applied_forces
+from multibody_cli.packing.drives import with_drives
 from multibody_cli.studies.inverse.coordinates import Coordinates
 from multibody_cli.studies.linearization import Input, linearize, remarks_of
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.vibration.modes import exponents_of
 from multibody_cli.studies.vibration.subject import Subject
+
+DRIVE = "drive/"
+"""Beginning of the names of inputs that are drives."""
 
 
 class LinearSystem(Immutable, eq=False):
@@ -35,9 +39,10 @@ class LinearSystem(Immutable, eq=False):
     A, B, C, D
         (n, n), (n, m), (r, n) and (r, m), in SI units.
     states
-        Names: `q/hinge` is the deviation of a coordinate, `v/hinge` that of its rate.
+        Names: `q/hinge` is the deviation of a coordinate, `v/hinge` that of its rate; those of drives follow.
     inputs
-        Names: `force/hinge` is an applied force, `inputs/gas` an input of the scene.
+        Names: `force/hinge` is an applied force, `inputs/gas` an input of the scene, `drive/lift` the acceleration of a
+        prescribed coordinate in addition to that of its motion.
     outputs
         Names: channels, with their component.
     time
@@ -75,7 +80,7 @@ def linear_system(
     prepared, subject
         The scene, and the state.
     inputs
-        Names of the inputs; by default, all.
+        Names of the inputs; by default, all but drives, each of which adds two states.
     outputs
         Channels; by default the coordinates among the states.
 
@@ -84,17 +89,22 @@ def linear_system(
     ArgumentError
         A name does not exist, or the motion cannot be linearized.
     """
-    actuated = with_applied_forces(subject.model)
-    model, names = actuated.model, Coordinates(prepared.scene, subject.model)
+    names = Coordinates(prepared.scene, subject.model)
+    state, driven = subject.state.copy(), _drives(prepared, names, inputs)
+    motions = prepared.compiled.model.system.motions.rows
+    system, places_of_drives = with_drives(subject.model.system, state, motions, [*driven.values()])
+    actuated = with_applied_forces(replace(subject.model, system=system))
+    model = actuated.model
     state = subject.state.copy()._replace(ledger=np.zeros(len(model.names.accounts)))
     of_forces = ((names.by_index(int(iv)).name, k) for k, iv in enumerate(actuated.columns))
     known = [
         *(Input(f"force/{name}", actuated.forces, (k,)) for name, k in of_forces),
         *(Input(f"inputs/{name}", model.system.forces.signals.operand, at) for name, at in model.inputs.items()),
     ]
-    chosen = [_named(known, name) for name in inputs] or known
+    chosen = [_named(known, name) for name in inputs if name not in driven] or ([] if inputs else known)
+    levels = [Input("", model.system.forces.signals.operand, (one,)) for one in places_of_drives.T.ravel().tolist()]
     measured = _Channels(prepared.with_compiled(model=model), subject, outputs)
-    linear = linearize(model, state, chosen, measured)
+    linear = linearize(model, state, [*chosen, *levels], measured)
     P, N = linear.position_basis, linear.basis
     places, rates = _independent(model, P), _independent(model, N)
     to_states = block_diag(P[places], N[rates])
@@ -103,10 +113,43 @@ def linear_system(
     states = tuple(f"{letter}/{names.by_index(int(iv)).name}" for letter, own in letters for iv in own)
     C, D, measures = np.linalg.solve(to_states.T, linear.C.T).T, linear.D, tuple(measured.names)
     if not outputs:
-        C, D, measures = np.eye(len(places), len(A)), np.zeros((len(places), len(chosen))), states[: len(places)]
-    given, remarks = tuple(one.name for one in chosen), tuple(remarks_of(model, linear))
+        C, D, measures = np.eye(len(places), len(A)), np.zeros((len(places), B.shape[1])), states[: len(places)]
     exponents, _ = exponents_of(linear.A, linear.errors)
+    if driven:
+        A, B, C, D = _with_states_of_drives(A, B, C, D, len(driven))
+        own = tuple(name.removeprefix(DRIVE) for name in driven)
+        states += tuple(f"{letter}/{name}" for letter in "qv" for name in own)
+        exponents = np.append(exponents, np.zeros(2 * len(driven)))
+    given, remarks = (*(one.name for one in chosen), *driven), tuple(remarks_of(model, linear))
     return LinearSystem(A, B, C, D, states, given, measures, float(state.time[0]), remarks, exponents)
+
+
+def _drives(prepared: PreparedSimulation, names: Coordinates, inputs: Sequence[str]) -> dict[str, int]:
+    """Return the coordinates of the drives among the inputs, by the names of these."""
+    moved = set(prepared.compiled.model.system.motions.rows["iv"].tolist())
+    own = {f"{DRIVE}{one.name}": one.iv for one in names.all if one.iv in moved and one.is_plain}
+    for name in inputs:
+        if name.startswith(DRIVE) and name not in own:
+            raise ArgumentError(f"--input {name}: no such drive: {nearest(name, [*own])}")
+    return {name: own[name] for name in dict.fromkeys(inputs) if name in own}
+
+
+def _with_states_of_drives(A: Floats, B: Floats, C: Floats, D: Floats, count: int) -> tuple[Floats, ...]:
+    """Return the system in which positions and rates of drives are states, and their accelerations inputs.
+
+    The last inputs are, of all drives, the positions, the rates, and halves of the accelerations.
+    """
+    n, m = len(A), B.shape[1] - 3 * count
+    ends = (m, m + count, m + 2 * count)
+    (B, Bq, Bv, Ba), (D, Dq, Dv, Da) = np.split(B, ends, axis=1), np.split(D, ends, axis=1)
+    one, none = np.eye(count), np.zeros((count, count))
+    below = np.zeros((count, n))
+    return (
+        np.block([[A, Bq, Bv], [below, none, one], [below, none, none]]),
+        np.block([[B, 0.5 * Ba], [np.zeros((count, m)), none], [np.zeros((count, m)), one]]),
+        np.block([C, Dq, Dv]),
+        np.block([D, 0.5 * Da]),
+    )
 
 
 def _named(known: Sequence[Input], name: str) -> Input:
