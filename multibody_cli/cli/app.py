@@ -38,6 +38,7 @@ VERBS = (
     "linearize",
     "optimize",
     "inverse",
+    "kinematics",
     "plot",
     "export",
     "render",

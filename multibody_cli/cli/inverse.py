@@ -17,6 +17,8 @@ from multibody_cli.cli.tables import counted, show, show_json, show_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from multibody_cli.studies.inverse.fitted_motion import Misfit
+    from multibody_cli.studies.inverse.kinematic_analysis import Kinematics
     from multibody_cli.studies.inverse.study import InverseDynamics, InverseProblem
     from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -25,6 +27,18 @@ WEAK = 0.05
 
 MOST_NAMES = 5
 """Largest number of names that a message lists."""
+
+WEIGHT = click.option(
+    "--weight",
+    "weights",
+    metavar="NAME=NUMBER",
+    multiple=True,
+    help="Weight of a marker, pose or coordinate in the fit.  Default: 1.",
+)
+
+FILTER = click.option(
+    "--filter", "cutoff", metavar="HZ", type=float, help="Remove frequencies above this one from the motion."
+)
 
 
 @click.command("inverse", cls=Verb, short_help="Compute the forces that cause a measured motion.")
@@ -43,14 +57,8 @@ MOST_NAMES = 5
     help="Forces on bodies: ExternalLoads of OpenSim (.xml), those of contacts in a result file, or "
     "BODY=TABLE:FORCE,POINT,TORQUE.",
 )
-@click.option(
-    "--weight",
-    "weights",
-    metavar="NAME=NUMBER",
-    multiple=True,
-    help="Weight of a marker, pose or coordinate in the fit.  Default: 1.",
-)
-@click.option("--filter", "cutoff", metavar="HZ", type=float, help="Remove frequencies above this one from the motion.")
+@WEIGHT
+@FILTER
 @click.option("--on", "forces_on", metavar="COORDINATE", multiple=True, help="A coordinate with a force.")
 @click.option("--muscles", is_flag=True, help="Let muscles supply the forces, by static optimization.")
 @click.option("--passive", is_flag=True, help="With --muscles: include passive forces of fibers.")
@@ -156,7 +164,7 @@ def _solve(
     """Solve the problem, and write the files."""
     from multibody_cli.output.file_replacement import HDF5_ENDINGS, replacement
     from multibody_cli.output.table_formats import FORMATS
-    from multibody_cli.studies.inverse.table import ForceTable
+    from multibody_cli.studies.inverse.table import ColumnTable, force_columns
 
     results = [target for target in targets if target.suffix.lower() in HDF5_ENDINGS]
     if results:
@@ -171,7 +179,7 @@ def _solve(
     for target in targets:
         if target not in results:
             with replacement(target) as part:
-                FORMATS[target.suffix.lower().removeprefix(".")].write(ForceTable(found), part)
+                FORMATS[target.suffix.lower().removeprefix(".")].write(ColumnTable(tuple(force_columns(found))), part)
     return found
 
 
@@ -181,7 +189,7 @@ def _show(found: InverseDynamics) -> None:
     show_table([*_rows(found)], indent="  ")
     if found.misfits:
         show("\nfit")
-        show_table(_misfit_rows(found), indent="  ")
+        show_table(misfit_rows(found.misfits), indent="  ")
     if found.muscles:
         show("\nmuscles")
         show_table([*_muscle_rows(found)], indent="  ")
@@ -210,7 +218,8 @@ def _rows(found: InverseDynamics) -> list[dict[str, Any]]:
     return rows
 
 
-def _misfit_rows(found: InverseDynamics) -> list[dict[str, Any]]:
+def misfit_rows(misfits: Sequence[Misfit]) -> list[dict[str, Any]]:
+    """Return a row for each measured quantity."""
     return [
         {
             "measured": one.name,
@@ -219,7 +228,7 @@ def _misfit_rows(found: InverseDynamics) -> list[dict[str, Any]]:
             "at s": one.time,
             "unit": one.unit,
         }
-        for one in found.misfits
+        for one in misfits
     ]
 
 
@@ -236,13 +245,22 @@ def _muscle_rows(found: InverseDynamics) -> list[dict[str, Any]]:
 
 
 def _remark(found: InverseDynamics) -> None:
-    """Report everything that differs from the table, and muscles that are too weak."""
+    """Report everything that differs from the table, forces that do not act, and muscles that are too weak."""
+    from multibody_cli.errors import listed
+
+    remark(found)
+    if found.left_out:
+        messages.note(f"unknown forces, which do not act: {listed([*found.left_out], MOST_NAMES, 'actuators')}")
+    for text in found.weaknesses(WEAK):
+        messages.warning(text)
+
+
+def remark(found: InverseDynamics | Kinematics) -> None:
+    """Report everything that differs from the table."""
     from multibody_cli.errors import listed
 
     if found.ignored:
         messages.note(f"columns that move nothing: {listed([*found.ignored], MOST_NAMES, 'columns')}")
-    if found.left_out:
-        messages.note(f"unknown forces, which do not act: {listed([*found.left_out], MOST_NAMES, 'actuators')}")
     if found.held:
         messages.warning(
             f"neither the motion nor the constraints determine {listed([*found.held], MOST_NAMES, 'coordinates')}: "
@@ -254,7 +272,7 @@ def _remark(found: InverseDynamics) -> None:
             f"the constraints contradict the motion of {listed([*found.changes], MOST_NAMES, 'coordinates')}, and "
             f"change it as little as possible: {name} by {found.changes[name]:.3g} rad or m"
         )
-    for text in (*found.remarks, *found.weaknesses(WEAK)):
+    for text in found.remarks:
         messages.warning(text)
 
 
@@ -265,7 +283,7 @@ def _as_data(found: InverseDynamics) -> dict[str, Any]:
         "end": float(found.times[-1]),
         "coordinates": _rows(found),
         "muscles": _muscle_rows(found),
-        "fit": _misfit_rows(found),
+        "fit": misfit_rows(found.misfits),
         "residuals": list(found.residuals),
         "held": list(found.held),
         "changes": found.changes,

@@ -50,13 +50,15 @@ class ConsistentMotion:
     ----------
     held
         Indices in v of the coordinates that keep their values.
+    rows
+        The equality rows at the last state.
     changes
         (given,) largest change of each given coordinate, since the constraints contradict the table.
     """
 
     def __init__(self, model: Model, state: State, given: Sequence[int], dependent: Sequence[int] = ()) -> None:
         self._model, self._system, self._state = model, model.system, state
-        self._rows, self._assembler = EqualityRows(model), Assembler(model, state)
+        self.rows, self._assembler = EqualityRows(model), Assembler(model, state)
         tree = model.system.tree
         self._places = np.full(model.nv, -1)
         self._places[tree.plain["iv"]] = tree.plain["iq"]
@@ -73,14 +75,19 @@ class ConsistentMotion:
 
     def directions(self, state: State) -> Floats:
         """Return a basis N (n, k) of the rates that satisfy all equality rows, as columns."""
-        self._rows.update(state)
-        return self._rows.N
+        self.rows.update(state)
+        return self.rows.N
+
+    def values(self, state: State) -> Floats:
+        """Return the coordinates (n,) of a state by their places in v; NaN for a rotation in a quaternion."""
+        places = self._places[: self.rows.n]
+        return np.where(places >= 0, state.q[places], np.nan)
 
     def order(self, preferred: Sequence[int]) -> list[int]:
         """Return the free coordinates of the tree in the order in which they are chosen: dependent ones last."""
-        others = [int(j) for j in self._rows.free if j not in self._dependent]
-        chosen = dict.fromkeys([*preferred, *others, *self._rows.free.tolist()])
-        return [j for j in chosen if j < self._rows.n]
+        others = [int(j) for j in self.rows.free if j not in self._dependent]
+        chosen = dict.fromkeys([*preferred, *others, *self.rows.free.tolist()])
+        return [j for j in chosen if j < self.rows.n]
 
     def advance(self, time: float, q: Floats, v: Floats, a: Floats) -> tuple[State, Floats]:
         """Return the state at a time, and its accelerations (n,).
@@ -97,7 +104,8 @@ class ConsistentMotion:
         RunFailed
             The constraints cannot be satisfied.
         """
-        state, rows = self._state, self._rows
+        state, rows = self._state, self.rows
+        before = state.v[: rows.n].copy(), state.a[: rows.n].copy()
         self._place(time, q)
         state.v[:] = 0.0
         rows.update(state)
@@ -105,9 +113,9 @@ class ConsistentMotion:
             self._hold(rows.N)
         wanted = np.concatenate([self.given, self.held])
         rates, accelerations = (np.append(values, np.zeros(len(self.held))) for values in (v, a))
-        state.v[rows.free] = self._solve(rows.velocities(state), wanted, rates)
+        state.v[rows.free] = self._solve(rows.velocities(state), wanted, rates, before[0])
         values, own = rows.accelerations(state)
-        own[rows.free] = self._solve(values, wanted, accelerations)
+        own[rows.free] = self._solve(values, wanted, accelerations, before[1])
         state.a[: rows.n] = own
         return state, own
 
@@ -121,7 +129,7 @@ class ConsistentMotion:
         start, began = state.q[places].copy(), float(state.time[0])
         steps = 1
         if self._system.is_constrained:
-            size = np.abs((q - start) / self._rows.scales[self.given[plain]]).max(initial=0.0)
+            size = np.abs((q - start) / self.rows.scales[self.given[plain]]).max(initial=0.0)
             steps = int(np.clip(np.ceil(size / LONGEST), 1, MOST_STEPS)) if self._is_first else 1
         kept = np.zeros(self._model.nv, np.bool_)
         kept[self.given] = kept[self.held] = True
@@ -150,14 +158,19 @@ class ConsistentMotion:
         """Hold the coordinates that nothing determines."""
         self._is_first = False
         order = self.order(self.given.tolist())
-        chosen = [order[k] for k in spanning(N[order] / self._rows.scales[order, None])]
+        chosen = [order[k] for k in spanning(N[order] / self.rows.scales[order, None])]
         self.held = np.array([j for j in chosen if j not in self.given], np.int64)
 
-    def _solve(self, values: Floats, wanted: Integers, given: Floats) -> Floats:
-        """Return the rates or accelerations (free,) of the free coordinates."""
-        rows = self._rows
+    def _solve(self, values: Floats, wanted: Integers, given: Floats, before: Floats) -> Floats:
+        """Return the rates or accelerations (free,) of the free coordinates: of several, those next to others (n,).
+
+        There are several where branches meet: those before are on the same branch.
+        """
+        rows = self.rows
         particular, own = rows.particular(values), 1.0 / rows.scales[wanted]
-        u = np.linalg.lstsq(own[:, None] * rows.N[wanted], own * (given - particular[wanted]), 1e-12)[0]
+        u = rows.N.T @ ((before - particular) / rows.scales**2)
+        missing = own * (given - particular[wanted] - rows.N[wanted] @ u)
+        u += np.linalg.lstsq(own[:, None] * rows.N[wanted], missing, 1e-12)[0]
         return np.asarray((particular + rows.N @ u)[rows.free])
 
 

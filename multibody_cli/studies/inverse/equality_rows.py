@@ -60,7 +60,7 @@ class EqualityRows:
             compute_constraint_jacobian(self._system, self.work, state, self._whole)
         else:
             update_kinematics(self._system, state.time[0], state.q, state.v, state.a, self.work)
-        self.G = self._whole[self._equalities()][:, self.free]
+        self.G = self._whole[self.equalities()][:, self.free]
         scales = self.scales[self.free]
         basis = null_space(self.G * scales) if len(self.G) else np.eye(len(scales))
         self.N = np.zeros((self.n, basis.shape[1]))
@@ -73,14 +73,14 @@ class EqualityRows:
 
     def errors(self) -> Floats:
         """Return the values of the equality rows at positions."""
-        return np.array(self.work.rows["error"][self._equalities()])
+        return np.array(self.work.rows["error"][self.equalities()])
 
     def velocities(self, state: State) -> Floats:
         """Return the values of the equality rows at velocity level with zero rates of the free coordinates."""
         if not len(self._system.rows):
             return np.zeros(0)
         compute_velocity_residuals(self.work, state.v)
-        return np.array(self.work.rows["residual"][self._equalities()])
+        return np.array(self.work.rows["residual"][self.equalities()])
 
     def accelerations(self, state: State) -> tuple[Floats, Floats]:
         """Return the values of the equality rows at acceleration level with zero dv/dt of the free coordinates.
@@ -98,7 +98,7 @@ class EqualityRows:
         full, values = np.zeros(self._model.nv), np.zeros(len(self._system.rows))
         full[: self.n] = prescribed
         compute_row_accelerations(self._system, self.work, full, values)
-        return values[self._equalities()], prescribed
+        return values[self.equalities()], prescribed
 
     def particular(self, values: Floats) -> Floats:
         """Return -G^+ g (n,), the least rates that satisfy rows with the values g (m,)."""
@@ -108,7 +108,8 @@ class EqualityRows:
             found[self.free] = -scales * np.linalg.lstsq(self.G * scales / sizes[:, None], values / sizes, 1e-10)[0]
         return found
 
-    def _equalities(self) -> Flags:
+    def equalities(self) -> Flags:
+        """Return which rows (m,) these are."""
         rows = self.work.rows
         found: Flags = (rows["one_sided"] == 0) & (rows["active"] == 1)
         return found & (rows["holonomic"] == 1) if self._of_positions else found

@@ -82,7 +82,7 @@ class FittedMotion(Immutable, eq=False):
 
 
 def motion_from(
-    path: Path,
+    path: Path | None,
     model: Model,
     state: State,
     coordinates: Coordinates,
@@ -94,7 +94,7 @@ def motion_from(
     Parameters
     ----------
     path
-        A table (`.mot`, `.sto`, `.csv`), a file of markers (`.trc`), or a result file.
+        A table (`.mot`, `.sto`, `.csv`), a file of markers (`.trc`), or a result file; None is refused.
     model, state
         The model in joint coordinates, and its state at the start, which is changed.
     coordinates
@@ -111,6 +111,8 @@ def motion_from(
     RunFailed
         The constraints cannot be satisfied.
     """
+    if path is None:
+        raise ArgumentError("--motion FILE is required")
     if path.suffix in ENDINGS:
         measured, motion = None, read_motion(path, coordinates, cutoff)
     elif path.suffix.lower() == SUFFIX:

@@ -24,6 +24,7 @@ from multibody_cli.errors import ArgumentError, QuantityError, ResultError, near
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.kernel import Flags, Floats, Integers
 from multibody_cli.limits import Usage
+from multibody_cli.model import Model
 from multibody_cli.output.trajectory import ENDINGS, read_trajectory
 from multibody_cli.spec.units import Unit, kind_of, parse_unit
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
@@ -88,6 +89,18 @@ class MeasuredMotion(Immutable):
         kept = np.flatnonzero(~dropped)
         parts = {name: getattr(self, name)[:, kept] for name in ("q", "v", "a")}
         return replace(self, coordinates=self.coordinates[kept], **parts)
+
+
+def of_tree(motion: MeasuredMotion, model: Model, coordinates: Coordinates) -> tuple[MeasuredMotion, tuple[str, ...]]:
+    """Return the motion of coordinates of the tree that the scene does not prescribe, and columns that are ignored."""
+    n = int(model.system.tree.links["nv"].sum())
+    closing = motion.coordinates >= n
+    dropped = model.system.tree.driven[motion.coordinates] | closing
+    names = [
+        f"{coordinates.by_index(int(iv)).name} ({'closes a loop' if iv >= n else 'prescribed'})"
+        for iv in motion.coordinates[dropped]
+    ]
+    return motion.without(dropped), (*motion.ignored, *names)
 
 
 def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = None) -> MeasuredMotion:

@@ -21,7 +21,7 @@ import numpy as np
 from multibody_cli.errors import ArgumentError, listed, nearest
 from multibody_cli.forces.elements import MUSCLES
 from multibody_cli.immutable import Immutable
-from multibody_cli.kernel import Flags, Floats
+from multibody_cli.kernel import Floats
 from multibody_cli.model import Model, State
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
@@ -30,7 +30,7 @@ from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinate
 from multibody_cli.studies.inverse.drives import with_unknown_drives
 from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
 from multibody_cli.studies.inverse.loads import outside_of_tables
-from multibody_cli.studies.inverse.motion import MeasuredMotion
+from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree
 from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
 from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -44,7 +44,7 @@ class Question(Immutable):
     Parameters
     ----------
     motion
-        A table or a result file with the motion.
+        A table or a result file with the motion; None for that of the scene.
     forces_on
         Coordinates with forces; by default as many as there are degrees of freedom.
     muscles
@@ -61,7 +61,7 @@ class Question(Immutable):
         Weights of measured points, bodies and coordinates, `NAME=NUMBER`; 1 by default.
     """
 
-    motion: Path
+    motion: Path | None
     forces_on: tuple[str, ...] = ()
     muscles: bool = False
     passive: bool = False
@@ -207,7 +207,7 @@ class InverseProblem:
         self._fitted = self._read(model, fresh.copy(), motion)
         if self._fitted.configurations is not None:
             fresh.q[:] = self._fitted.configurations[0]
-        self.motion, self._ignored = self._of_tree(self._fitted.motion, driven)
+        self.motion, self._ignored = of_tree(self._fitted.motion, model, self._names)
         self.state = fresh._replace(ledger=np.zeros(len(self.drives.model.names.accounts)))
         self._remarks = (*_without_effect(scene), *outside_of_tables(scene, self.motion.times), *self._fitted.remarks)
         self._dependent = dependent_coordinates(scene, self._names)
@@ -234,17 +234,6 @@ class InverseProblem:
             known = [other.name for other in self._unknown]
             raise ArgumentError(f"--on {name}: no coordinate `{name}` that can have a force: {nearest(name, known)}")
         return one
-
-    def _of_tree(self, motion: MeasuredMotion, driven: Flags) -> tuple[MeasuredMotion, tuple[str, ...]]:
-        """Return the motion of coordinates that the scene does not prescribe, and columns that are ignored."""
-        n = int(self.drives.model.system.tree.links["nv"].sum())
-        closing = motion.coordinates >= n
-        dropped = driven[motion.coordinates] | closing
-        names = [
-            f"{self._names.by_index(int(iv)).name} ({'closes a loop' if iv >= n else 'prescribed'})"
-            for iv in motion.coordinates[dropped]
-        ]
-        return motion.without(dropped), (*motion.ignored, *names)
 
     def solve(self, record: Record = lambda _state: None) -> InverseDynamics:
         """Compute the forces of all instants.

@@ -1,0 +1,178 @@
+"""`mbsim kinematics`: motion without forces, singular positions and four-bars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multibody_cli.cli import messages
+from multibody_cli.cli.inverse import FILTER, WEIGHT, misfit_rows, remark
+from multibody_cli.cli.messages import Verb
+from multibody_cli.cli.options import PATH, run_settings
+from multibody_cli.cli.progress import Waiting
+from multibody_cli.cli.source import FROM, TO, prepare_and_warn
+from multibody_cli.cli.tables import counted, show, show_json, show_table
+
+if TYPE_CHECKING:
+    from multibody_cli.studies.inverse.kinematic_analysis import Kinematics
+
+MOST_NAMES = 5
+"""Largest number of names that a message lists."""
+
+
+@click.command("kinematics", cls=Verb, short_help="Compute a motion without forces, and its singular positions.")
+@click.argument("scene", type=PATH)
+@click.option("--motion", metavar="FILE", type=PATH, help="Motion, as for `inverse`.  Default: that of the scene.")
+@click.option("--on", "driving", metavar="COORDINATE", multiple=True, help="A coordinate that drives.")
+@WEIGHT
+@FILTER
+@FROM
+@TO
+@run_settings
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=PATH,
+    help="Table of the motion (.csv, .sto, ...).  Default: outputs/SCENE-kinematics.csv.",
+)
+@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
+def verb(
+    scene: Path,
+    motion: Path | None,
+    driving: tuple[str, ...],
+    weights: tuple[str, ...],
+    cutoff: float | None,
+    start: float | None,
+    end: float | None,
+    overrides: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Compute positions, rates and accelerations of SCENE without forces, and its singular positions.
+
+    The motion is that of FILE, a table of coordinates, markers or poses, or a result file, as for `mbsim inverse`;
+    without one it is that of the `motion` of joints. Masses and forces have no effect.
+
+    Singular positions are those in which the coordinates that drive do not determine the others to first order: dead
+    centres, and branching points, where the rank of the constraint Jacobian drops. They are located between the
+    instants. `--on` names the coordinates that drive; by default they are the first that determine the motion.
+
+    Loops of four hinges with parallel axes have their Grashof class, and their transmission angle as a column.
+
+    Exit code: 0; 1 if loops or constraints cannot be satisfied; 2 if an argument, the scene or a file is rejected.
+    """
+    from multibody_cli.studies.inverse.kinematic_analysis import KinematicProblem
+    from multibody_cli.studies.inverse.study import OVERRIDES, Question
+
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
+    target = output or Path("outputs") / f"{prepared.scene.name}-kinematics.csv"
+    _require_table(target, force)
+    problem = KinematicProblem(
+        prepared, Question(motion, driving, cutoff=cutoff, start=start, end=end, weights=weights)
+    )
+    with Waiting(f"solving {prepared.scene.name}"):
+        found = problem.solve()
+        _write(found, target)
+    show_json(_as_data(found)) if as_json else _show(found)
+    remark(found)
+    messages.detail(f"wrote {target}") if as_json else show(target)
+    return 0
+
+
+def _require_table(target: Path, force: bool) -> None:
+    from multibody_cli.errors import ArgumentError
+    from multibody_cli.output.file_replacement import require_replaceable
+    from multibody_cli.output.table_formats import FORMATS
+
+    suffix = target.suffix.lower().removeprefix(".")
+    if suffix not in FORMATS:
+        known = ", ".join(f".{one}" for one in FORMATS)
+        raise ArgumentError(
+            f"-o {target}: expected a name that ends in {known}; `mbsim inverse` writes a result file of a motion"
+        )
+    FORMATS[suffix].require()
+    require_replaceable(target, force)
+
+
+def _write(found: Kinematics, target: Path) -> None:
+    from multibody_cli.output.file_replacement import replacement
+    from multibody_cli.output.table_formats import FORMATS
+    from multibody_cli.studies.inverse.table import ColumnTable, motion_columns
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replacement(target) as part:
+        FORMATS[target.suffix.lower().removeprefix(".")].write(ColumnTable(tuple(motion_columns(found))), part)
+
+
+def _show(found: Kinematics) -> None:
+    count = len(found.times)
+    show(f"{counted(count, 'instant')} from {found.times[0]:g} s to {found.times[-1]:g} s")
+    show_table(_rows(found), indent="  ")
+    for title, rows in (
+        ("fit", misfit_rows(found.misfits)),
+        ("four-bars", _linkage_rows(found)),
+        ("singular positions", _singular_rows(found)),
+    ):
+        if rows:
+            show(f"\n{title}")
+            show_table(rows, indent="  ")
+
+
+def _rows(found: Kinematics) -> list[dict[str, Any]]:
+    import numpy as np
+
+    return [
+        {
+            "coordinate": one.name,
+            "least": float(found.q[:, k].min()),
+            "largest": float(found.q[:, k].max()),
+            "largest rate": float(np.abs(found.v[:, k]).max()),
+            "largest acceleration": float(np.abs(found.a[:, k]).max()),
+            "unit": one.unit,
+        }
+        for k, one in enumerate(found.coordinates)
+    ]
+
+
+def _linkage_rows(found: Kinematics) -> list[dict[str, Any]]:
+    import numpy as np
+
+    return [
+        {
+            "hinges": " ".join(one.bar.joints),
+            "class": one.kind,
+            **dict(zip(("frame m", "input m", "coupler m", "output m"), map(float, one.lengths), strict=True)),
+            "least transmission deg": float(np.degrees(one.transmission.min())),
+            "largest deg": float(np.degrees(one.transmission.max())),
+        }
+        for one in found.linkages
+    ]
+
+
+def _singular_rows(found: Kinematics) -> list[dict[str, Any]]:
+    return [
+        {"at s": one.position.time, "kind": one.kind, "moves": " ".join(one.moves[:MOST_NAMES])}
+        for one in found.singularities
+    ]
+
+
+def _as_data(found: Kinematics) -> dict[str, Any]:
+    return {
+        "instants": len(found.times),
+        "start": float(found.times[0]),
+        "end": float(found.times[-1]),
+        "coordinates": _rows(found),
+        "driving": list(found.driving),
+        "fit": misfit_rows(found.misfits),
+        "four_bars": _linkage_rows(found),
+        "singular_positions": _singular_rows(found),
+        "held": list(found.held),
+        "changes": found.changes,
+        "ignored": list(found.ignored),
+        "remarks": list(found.remarks),
+    }

@@ -1,0 +1,122 @@
+"""Planar four-bars: lengths of the links, Grashof class, and transmission angle.
+
+With the shortest link s, the longest l, and the others p and q, some link turns round fully if s + l <= p + q
+(Grashof).  Which link is the shortest decides the class.  With s + l = p + q, all links can lie on a line: there, two
+branches meet (a change point).
+
+The transmission angle is the acute angle between the lines of coupler and output.  Where it is 0, the output is at a
+dead centre if it drives, and no force of the coupler turns it.
+
+Sources: Grashof, Theoretische Maschinenlehre (1883); Norton, Design of Machinery, ch. 2 and 4.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from multibody_cli.immutable import Immutable
+from multibody_cli.joints.spec import WORLD
+from multibody_cli.kernel import Floats
+from multibody_cli.scene.schema import SceneSpec
+
+EQUAL = 1e-9
+"""Difference of lengths, relative to their sum, that is round-off; also of directions of axes."""
+
+CLASSES = ("double-crank", "crank-rocker", "double-rocker", "rocker-crank")
+"""Classes of four-bars whose shortest link is the frame, the input, the coupler or the output, which turns fully."""
+
+
+class FourBar(Immutable):
+    """A loop of four hinges.
+
+    Parameters
+    ----------
+    joints
+        The hinges of the input on the frame, of the coupler on the input, of the output on the coupler, and of the
+        output on the frame.
+    bodies
+        Frame, input, coupler and output.
+    """
+
+    joints: tuple[str, str, str, str]
+    bodies: tuple[str, str, str, str]
+
+
+def four_bars(scene: SceneSpec, driving: Collection[str]) -> Iterator[FourBar]:
+    """Yield the loops of four hinges whose first body, in the order of the scene, is the frame; the world comes first.
+
+    The input is that of the two bodies on the frame with a joint that drives, one of `driving`, or else whose joint
+    comes first in the scene.
+    """
+    numbers = {name: k for k, name in enumerate((WORLD, *scene.bodies))}
+    hinges = [(name, spec.parent, spec.child) for name, spec in scene.joints.items() if spec.type == "revolute"]
+    order = {name: (name not in driving, k) for k, (name, _, _) in enumerate(hinges)}
+    links: dict[str, dict[str, str]] = {}
+    for name, parent, child in hinges:
+        links.setdefault(parent, {})[child] = name
+        links.setdefault(child, {})[parent] = name
+    for frame, sides in links.items():
+        pairs = itertools.combinations(sorted(sides, key=lambda body, own=sides: order[own[body]]), 2)  # type: ignore[misc]
+        for first, last in pairs:
+            for coupler in links[first].keys() & links[last].keys() - {frame}:
+                bodies = frame, first, coupler, last
+                if numbers[frame] == min(map(numbers.__getitem__, bodies)):
+                    joints = sides[first], links[first][coupler], links[coupler][last], sides[last]
+                    yield FourBar(joints, bodies)
+
+
+def lengths_of(pins: Floats, axes: Floats) -> Floats | None:
+    """Return the lengths (4,) of frame, input, coupler and output, m.
+
+    Parameters
+    ----------
+    pins
+        (4, 3) a point of each axis, in the order of `FourBar.joints`, m.
+    axes
+        (4, 3) directions of the axes.
+
+    Returns
+    -------
+    Floats or None
+        None if the axes are not parallel, or two of them coincide: no planar four-bar.
+    """
+    if max(np.linalg.norm(np.cross(axes[0], axis)) for axis in axes) > EQUAL:
+        return None
+    sides = np.array([pins[k - 1] - pins[k] for k in range(4)])
+    found = np.linalg.norm(np.cross(axes[0], sides), axis=1)
+    return found if found.min() > EQUAL * found.sum() else None
+
+
+def grashof_class(lengths: Sequence[float]) -> str:
+    """Return the class of a four-bar with the lengths of frame, input, coupler and output.
+
+    Special cases of a change point have their names: `parallelogram` (or antiparallelogram, on its other branch),
+    `rhombus`, and `kite`, whose equal links are neighbours.
+    """
+    frame, first, coupler, last = lengths
+    small = EQUAL * sum(lengths)
+    shortest, p, q, longest = sorted(lengths)
+    if abs(shortest + longest - p - q) > small:
+        return CLASSES[int(np.argmin(lengths))] if shortest + longest < p + q else "triple-rocker"
+    if abs(frame - coupler) <= small and abs(first - last) <= small:
+        return "rhombus" if longest - shortest <= small else "parallelogram"
+    if min(max(abs(frame - first), abs(coupler - last)), max(abs(frame - last), abs(first - coupler))) <= small:
+        return "kite"
+    return f"change point, {CLASSES[int(np.argmin(lengths))]}"
+
+
+def transmission_angle(pins: Floats, axes: Floats) -> float:
+    """Return the acute angle between the lines of coupler and output, rad, from 0 to pi/2."""
+    a, b = (side - axes[0] * (axes[0] @ side) for side in (pins[1] - pins[2], pins[3] - pins[2]))
+    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), abs(a @ b)))
+
+
+def least_transmission_angle(lengths: Sequence[float]) -> float:
+    """Return the least transmission angle over a full turn of the input, rad: its pins are on the line of the frame."""
+    frame, first, coupler, last = lengths
+    spans = np.array([frame - first, frame + first])
+    cosines = np.abs((coupler**2 + last**2 - spans**2) / (2.0 * coupler * last))
+    return float(np.arccos(min(1.0, cosines.max())))

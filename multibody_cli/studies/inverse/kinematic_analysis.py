@@ -1,0 +1,331 @@
+"""Kinematic analysis: the motion of all coordinates without forces, its singular positions, and its four-bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.interpolate import BPoly
+
+from multibody_cli.errors import ArgumentError, RunFailed, nearest
+from multibody_cli.immutable import Immutable, replace
+from multibody_cli.initial.assemble import Assembler
+from multibody_cli.joints.spec import WORLD
+from multibody_cli.kernel import Floats, Integers, frozen
+from multibody_cli.model import Model, State
+from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
+from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
+from multibody_cli.studies.inverse.equality_rows import EqualityRows
+from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
+from multibody_cli.studies.inverse.four_bars import (
+    FourBar,
+    four_bars,
+    grashof_class,
+    lengths_of,
+    transmission_angle,
+)
+from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree
+from multibody_cli.studies.inverse.singular_positions import (
+    SingularPosition,
+    measure_of,
+    relative_rank,
+    singular_positions,
+)
+from multibody_cli.studies.inverse.study import ROUND_OFF, Question
+from multibody_cli.studies.simulation import PreparedSimulation
+
+MOVES = 1e-3
+"""Part of a coordinate in a free motion, relative to the largest, above which it takes part."""
+
+
+class Linkage(Immutable, eq=False):
+    """A planar four-bar in motion.
+
+    Parameters
+    ----------
+    bar
+        Its hinges and bodies.
+    lengths
+        (4,) lengths of frame, input, coupler and output, m.
+    kind
+        Its class (`four_bars.grashof_class`).
+    transmission
+        (T,) transmission angles, rad.
+    """
+
+    bar: FourBar
+    lengths: Floats
+    kind: str
+    transmission: Floats
+
+
+class Singularity(Immutable):
+    """A singular position.
+
+    Parameters
+    ----------
+    position
+        Its instant and measure.
+    kind
+        `dead centre` or `branching point`.
+    moves
+        Coordinates that can move there although those that drive rest.
+    """
+
+    position: SingularPosition
+    kind: str
+    moves: tuple[str, ...]
+
+
+class Kinematics(Immutable, eq=False):
+    """A motion without forces.
+
+    Parameters
+    ----------
+    times
+        (T,) instants, s.
+    coordinates
+        The n coordinates of the tree.
+    q, v, a
+        (T, n) their values, rates and accelerations; a rotation of a spherical or free joint has no values (NaN).
+    driving
+        Coordinates that determine the motion; those that the scene prescribes are not listed.
+    held
+        Coordinates that nothing determines; they keep the values of the start.
+    changes
+        Largest change of each coordinate of the motion by constraints that contradict it, by name.
+    ignored, remarks, misfits
+        As those of `InverseDynamics`.
+    linkages, singularities
+        The four-bars, and the singular positions in the order of time.
+    """
+
+    times: Floats
+    coordinates: tuple[CoordinateName, ...]
+    q: Floats
+    v: Floats
+    a: Floats
+    driving: tuple[str, ...]
+    held: tuple[str, ...]
+    changes: dict[str, float]
+    ignored: tuple[str, ...]
+    remarks: tuple[str, ...]
+    misfits: tuple[Misfit, ...]
+    linkages: tuple[Linkage, ...]
+    singularities: tuple[Singularity, ...]
+
+
+class _Instant(NamedTuple):
+    state: State
+    a: Floats
+    of_others: Floats  # singular values of the columns that do not drive, and of all
+    of_all: Floats
+    pins: list[tuple[Floats, Floats]]
+
+
+class KinematicProblem:
+    """The motion of one scene, as `Question` asks; without a file it is that which the scene prescribes.
+
+    Raises
+    ------
+    ArgumentError
+        A file or a name cannot be used, or there is neither a file nor a prescribed motion.
+    RunFailed
+        The constraints cannot be satisfied.
+    """
+
+    def __init__(self, prepared: PreparedSimulation, question: Question) -> None:
+        self._model, self._scene = prepared.compiled.model, prepared.scene
+        self._names, self._state = Coordinates(self._scene, self._model), prepared.fresh_state()
+        self._fitted = self._read(prepared, question)
+        if self._fitted.configurations is not None:
+            self._state.q[:] = self._fitted.configurations[0]
+        self._motion, self._ignored = of_tree(self._fitted.motion, self._model, self._names)
+        given = self._motion.coordinates.tolist()
+        dependent = dependent_coordinates(self._scene, self._names)
+        self._consistent = ConsistentMotion(self._model, self._state, given, dependent)
+        self._on = [self._known(name) for name in question.forces_on]
+        self._dependent = dependent
+        system = self._model.system
+        unlocked = system.tree._replace(driven=frozen(np.zeros_like(system.tree.driven)))
+        self._unlocked = EqualityRows(replace(self._model, system=system._replace(tree=unlocked)), of_positions=True)
+        self._sizes = Assembler(self._model, prepared.fresh_state()).scales.rows
+
+    def _read(self, prepared: PreparedSimulation, asked: Question) -> FittedMotion:
+        if asked.motion is not None:
+            found = motion_from(
+                asked.motion, self._model, prepared.fresh_state(), self._names, asked.cutoff, asked.weights
+            )
+            return found.between(asked.start, asked.end)
+        if not self._model.system.tree.driven.any():
+            raise ArgumentError("--motion FILE is required: the scene prescribes no motion (`motion` of a joint)")
+        timing = prepared.compiled.timing
+        times: Floats = np.asarray(np.arange(0, timing.steps + 1, timing.steps_per_output) * timing.step, np.float64)
+        none = np.zeros((len(times), 0))
+        whole = MeasuredMotion(f"the motion of {self._scene.name}", times, np.zeros(0, np.int64), none, none, none)
+        return FittedMotion(whole.between(asked.start, asked.end))
+
+    def _known(self, name: str) -> int:
+        one = self._names.find(name)
+        if one is None:
+            raise ArgumentError(f"--on {name}: no coordinate `{name}`: {nearest(name, self._names.names)}")
+        return one.iv
+
+    def solve(self) -> Kinematics:
+        """Compute the motion and its singular positions."""
+        motion, consistent, names = self._motion, self._consistent, self._names
+        state, _ = consistent.advance(float(motion.times[0]), motion.q[0], motion.v[0], motion.a[0])
+        driving = self._driving(state)
+        bars = [*four_bars(self._scene, self._joints_of(driving))]
+        pins = [Pins(bar, self._scene, self._model) for bar in bars]
+        instants = [self._at(k, float(time), driving, pins) for k, time in enumerate(motion.times)]
+        n = consistent.rows.n
+        chosen = tuple(one for one in names.all if one.iv < n)
+        q = np.array([consistent.values(one.state) for one in instants])
+        given = [names.by_index(int(iv)).name for iv in motion.coordinates]
+        return Kinematics(
+            times=motion.times,
+            coordinates=chosen,
+            q=q[:, [one.iv for one in chosen]],
+            v=np.array([one.state.v[:n] for one in instants])[:, [one.iv for one in chosen]],
+            a=np.array([one.a for one in instants])[:, [one.iv for one in chosen]],
+            driving=tuple(names.by_index(iv).name for iv in driving),
+            held=tuple(names.by_index(int(iv)).name for iv in consistent.held),
+            changes={
+                name: float(size) for name, size in zip(given, consistent.changes, strict=True) if size > ROUND_OFF
+            },
+            ignored=self._ignored,
+            remarks=self._fitted.remarks,
+            misfits=self._fitted.misfits,
+            linkages=tuple(self._linkages(bars, instants)),
+            singularities=tuple(self._singularities(instants, driving)),
+        )
+
+    def _joints_of(self, driving: list[int]) -> set[str]:
+        """Return the joints with coordinates that drive, or that are prescribed."""
+        driven = np.array(self._model.system.tree.driven)
+        driven[driving] = True
+        return {joint.name for joint in self._model.names.joints if driven[joint.columns].any()}
+
+    def _driving(self, state: State) -> list[int]:
+        """Return the coordinates that drive: those asked for, and as many others as determine the motion."""
+        consistent = self._consistent
+        rows = consistent.rows
+        rows.update(state)
+        given = [iv for iv in self._motion.coordinates.tolist() if iv not in self._dependent]
+        order = consistent.order([*self._on, *given])
+        return [order[k] for k in spanning(rows.N[order] / rows.scales[order, None])]
+
+    def _at(self, k: int, time: float, driving: list[int], pins: list[Pins]) -> _Instant:
+        """Return the motion at a time, reached from the present one of `consistent`, near instant k."""
+        motion = self._motion
+        there = motion.q[k], motion.v[k], motion.a[k]
+        wanted = there if time == motion.times[k] else self._between(k, time)
+        state, a = self._consistent.advance(time, *wanted)
+        G = self._jacobian(state)
+        others = self._others(driving)
+        places = [one.at(self._unlocked.work.bodies) for one in pins]
+        return _Instant(state.copy(), a, _singular_values(G[:, others]), _singular_values(G), places)
+
+    def _jacobian(self, state: State) -> Floats:
+        """Return the Jacobian of all coordinates, prescribed ones too, relative to the scales of the rows."""
+        rows = self._unlocked
+        rows.update(state.copy())
+        return rows.G * rows.scales[rows.free] / self._sizes[rows.equalities(), None]
+
+    def _others(self, driving: list[int]) -> Integers:
+        """Return the coordinates of the tree that neither drive nor are prescribed."""
+        return np.array([iv for iv in self._consistent.rows.free.tolist() if iv not in driving], np.int64)
+
+    def _between(self, k: int, time: float) -> tuple[Floats, Floats, Floats]:
+        """Return values, rates and accelerations (g,) between instants k and k + 1: quintic Hermite polynomials."""
+        motion = self._motion
+        if not motion.q.shape[1]:
+            none = np.zeros(0)
+            return none, none, none
+        ends = motion.times[k : k + 2]
+        data = np.stack([motion.q[k : k + 2], motion.v[k : k + 2], motion.a[k : k + 2]], axis=1)
+        spline = BPoly.from_derivatives(ends, data)
+        return spline(time), spline.derivative(1)(time), spline.derivative(2)(time)
+
+    def _singularities(self, instants: list[_Instant], driving: list[int]) -> Iterator[Singularity]:
+        found = list[Singularity]()
+        for kind, field in (("branching point", "of_all"), ("dead centre", "of_others")):
+            values = [getattr(one, field) for one in instants]
+            rank = relative_rank(values)
+            measures = np.array([measure_of(own, rank) for own in values])
+            between = partial(self._measure, instants, driving, field, rank)
+            positions = singular_positions(self._motion.times, measures, between)
+            for position in positions:
+                if not any(abs(other.position.time - position.time) < NEAR * self._interval for other in found):
+                    found.append(Singularity(position, kind, self._moves(instants, position.time, driving)))
+        yield from sorted(found, key=lambda one: one.position.time)
+
+    @property
+    def _interval(self) -> float:
+        return float(np.diff(self._motion.times).max(initial=0.0)) or 1.0
+
+    def _place(self, instants: list[_Instant], k: int, time: float, driving: list[int]) -> _Instant:
+        for own, there in zip(self._state, instants[k].state, strict=True):
+            own[:] = there
+        return self._at(k, time, driving, [])
+
+    def _measure(
+        self, instants: list[_Instant], driving: list[int], field: str, rank: int, k: int, time: float
+    ) -> float:
+        try:
+            return measure_of(getattr(self._place(instants, k, time, driving), field), rank)
+        except RunFailed:
+            return 1.0
+
+    def _moves(self, instants: list[_Instant], time: float, driving: list[int]) -> tuple[str, ...]:
+        """Return the coordinates that can move while those that drive rest."""
+        k = int(np.clip(np.searchsorted(self._motion.times, time, side="right") - 1, 0, len(instants) - 1))
+        self._place(instants, k, time, driving)
+        others = self._others(driving)
+        if not len(others):
+            return ()
+        sizes = np.abs(np.linalg.svd(self._jacobian(self._state)[:, others])[2][-1])
+        return tuple(self._names.by_index(int(iv)).name for iv in others[sizes > MOVES * sizes.max()])
+
+    def _linkages(self, bars: list[FourBar], instants: list[_Instant]) -> Iterator[Linkage]:
+        for k, bar in enumerate(bars):
+            lengths = lengths_of(*instants[0].pins[k])
+            if lengths is not None:
+                angles = np.array([transmission_angle(*one.pins[k]) for one in instants])
+                yield Linkage(bar, lengths, grashof_class(lengths.tolist()), angles)
+
+
+NEAR = 1e-3
+"""Distance of two singular positions, relative to the intervals, within which they are one."""
+
+
+def _singular_values(matrix: Floats) -> Floats:
+    return np.asarray(np.linalg.svd(matrix, compute_uv=False)) if matrix.size else np.zeros(0)
+
+
+class Pins:
+    """The hinges of a four-bar, each fixed in its parent body."""
+
+    def __init__(self, bar: FourBar, scene: SceneSpec, model: Model) -> None:
+        names, frames = model.names, model.system.tree.frames
+        rows = {WORLD: 0} | dict(zip(names.bodies, names.body_rows.tolist(), strict=True))
+        self._fixed: list[tuple[int, Floats, Floats]] = []
+        for name in bar.joints:
+            spec: Any = scene.joints[name]
+            row, origin, axis = rows[spec.parent], np.array(spec.origin.position), np.array(spec.axis)
+            w, u = spec.origin.rotation[0], np.array(spec.origin.rotation[1:])
+            axis = axis + 2.0 * np.cross(u, np.cross(u, axis) + w * axis)
+            if spec.parent != WORLD:
+                R = np.asarray(frames[row]["frame"]).reshape(3, 3).T  # stored by columns
+                origin, axis = frames[row]["origin"] + R @ origin, R @ axis
+            self._fixed.append((row, origin, axis / np.linalg.norm(axis)))
+
+    def at(self, bodies: np.ndarray) -> tuple[Floats, Floats]:
+        """Return the points (4, 3) and the directions (4, 3) of the axes in the world."""
+        turned = [np.asarray(bodies[row]["R"]).reshape(3, 3).T for row, _, _ in self._fixed]
+        places = [bodies[row]["x"] + R @ origin for (row, origin, _), R in zip(self._fixed, turned, strict=True)]
+        return np.array(places), np.array([R @ axis for (_, _, axis), R in zip(self._fixed, turned, strict=True)])

@@ -1,0 +1,91 @@
+"""Singular positions of a motion: where the coordinates that drive do not determine the rates of the others.
+
+With the Jacobian G of the constraints, its columns in rad and lengths of the mechanism, and its rows relative to their
+scales, so that units have no effect, and G_d its columns of the coordinates that do not drive,
+
+    at a dead centre, G_d loses rank: the mechanism can move although what drives rests;
+    at a branching point, all of G loses rank: the mechanism has more degrees of freedom there, and branches meet.
+
+The measure is the smallest singular value that is not 0 elsewhere, relative to the largest one.  Between instants, it
+is minimized over the motion that the quintic Hermite polynomial of the driving coordinates leads to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from multibody_cli.immutable import Immutable
+from multibody_cli.kernel import Floats
+
+SINGULAR = 1e-6
+"""Largest measure of a singular position."""
+
+EFFECTIVE = 1e-9
+"""Singular value, relative to the largest, above which it is not 0 anywhere else."""
+
+PRECISION = 1e-12
+"""Precision of the instant, relative to the interval."""
+
+
+class SingularPosition(Immutable):
+    """A singular position.
+
+    Parameters
+    ----------
+    time
+        The instant, s.
+    measure
+        Smallest relevant singular value, relative to the largest.
+    """
+
+    time: float
+    measure: float
+
+
+def relative_rank(values: Sequence[Floats]) -> int:
+    """Return the largest number of singular values (k,) of any instant that are not round-off."""
+    return max((int(np.count_nonzero(own > EFFECTIVE * own.max(initial=0.0))) for own in values), default=0)
+
+
+def measure_of(values: Floats, rank: int) -> float:
+    """Return the singular value with the number `rank`, from 1, relative to the largest; 1 without any."""
+    return float(values[rank - 1] / values[0]) if rank and values[0] > 0.0 else 1.0
+
+
+def singular_positions(
+    times: Floats, measures: Floats, measure_at: Callable[[int, float], float]
+) -> list[SingularPosition]:
+    """Return the minima of a measure that are singular.
+
+    Parameters
+    ----------
+    times, measures
+        (T,) instants, s, and the measure there.
+    measure_at
+        The measure at a time, reached from the instant with a number.
+    """
+    found: list[SingularPosition] = []
+    for k, own in enumerate(measures):
+        before, after = max(k - 1, 0), min(k + 1, len(times) - 1)
+        if own > min(measures[before], measures[after]) or before == after:
+            continue
+        best = SingularPosition(float(times[k]), float(own))
+        if own > SINGULAR:
+            for first, last in ((before, k), (k, after)):
+                if first < last:
+                    width = float(times[last] - times[first])
+                    least = minimize_scalar(
+                        lambda s, own=first: measure_at(own, float(times[own]) + float(s)),
+                        bounds=(0.0, width),
+                        method="bounded",
+                        options={"xatol": PRECISION * width},
+                    )
+                    if least.fun < best.measure:
+                        best = SingularPosition(float(times[first]) + float(least.x), float(least.fun))
+        near = found and abs(found[-1].time - best.time) <= 1e-3 * (times[after] - times[before])
+        if best.measure <= SINGULAR and not near:
+            found.append(best)
+    return found

@@ -1,0 +1,164 @@
+"""Kinematic analysis: Grashof classes, transmission angles, dead centres and branching points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_fits import MARKED_BAR, table
+
+import mbsim
+from multibody_cli.errors import ArgumentError
+from multibody_cli.studies.inverse.four_bars import grashof_class, least_transmission_angle
+from multibody_cli.studies.inverse.kinematic_analysis import KinematicProblem, Kinematics
+from multibody_cli.studies.inverse.study import OVERRIDES, Question
+from multibody_cli.studies.simulation import prepare
+
+pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
+
+BODY = "mass: 1, inertia: {principal: [0.01, 0.01, 0.01]}"
+
+
+def four_bar(lengths: tuple[float, ...], angles: tuple[float, ...], motion: str = "", driven: str = "a") -> str:
+    """Return a four-bar with the lengths of frame, crank, coupler and rocker, from angles of its joints a, b and d."""
+    frame, crank, coupler, rocker = lengths
+    words = {name: f"q: {angle!r}" for name, angle in zip("abd", angles, strict=True)}
+    if motion:
+        words[driven] = f'motion: {{position: "{motion}"}}'
+    return f"""mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  crank: {{{BODY}}}
+  coupler: {{{BODY}}}
+  rocker: {{{BODY}}}
+joints:
+  a: {{type: revolute, child: crank, axis: [0, 0, 1], {words["a"]}}}
+  b: {{type: revolute, parent: crank, child: coupler, origin: {{position: [{crank}, 0, 0]}}, axis: [0, 0, 1],
+    {words["b"]}}}
+  d: {{type: revolute, child: rocker, origin: {{position: [{frame}, 0, 0]}}, axis: [0, 0, 1], {words["d"]}}}
+  c: {{type: revolute, parent: coupler, child: rocker, origin: {{position: [{coupler}, 0, 0]}},
+    child_origin: {{position: [{rocker}, 0, 0]}}, axis: [0, 0, 1]}}
+simulation: {{duration: 1, step: 1 ms, assembly_tolerance: 10}}
+output: {{every: 10 ms}}
+"""
+
+
+def analysed(path: Path, motion: Path | None = None, on: tuple[str, ...] = ()) -> Kinematics:
+    return KinematicProblem(prepare(path, OVERRIDES), Question(motion, on)).solve()
+
+
+def closed(lengths: tuple[float, ...], theta: float) -> tuple[float, float, float]:
+    """Return the angles of the joints a, b and d of the open branch at a crank angle, by the law of cosines."""
+    frame, crank, coupler, rocker = lengths
+    tip = crank * np.exp(1j * theta)
+    span = frame - tip
+    inner = np.arccos((abs(span) ** 2 + coupler**2 - rocker**2) / (2.0 * abs(span) * coupler))
+    direction = np.angle(span) + inner
+    end = tip + coupler * np.exp(1j * direction)
+    return theta, float(direction - theta), float(np.angle(end - frame))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(
+    ("lengths", "kind"),
+    [
+        ((0.6, 0.2, 0.6, 0.4), "crank-rocker"),
+        ((0.6, 0.4, 0.6, 0.2), "rocker-crank"),
+        ((0.2, 0.5, 0.6, 0.5), "double-crank"),
+        ((0.6, 0.5, 0.2, 0.5), "double-rocker"),
+        ((1.0, 0.6, 0.7, 0.6), "triple-rocker"),
+        ((0.6, 0.2, 0.6, 0.2), "parallelogram"),
+        ((0.3, 0.3, 0.3, 0.3), "rhombus"),
+        ((0.6, 0.6, 0.2, 0.2), "kite"),
+        ((0.6, 0.2, 0.2, 0.6), "kite"),
+        ((0.5, 0.2, 0.4, 0.3), "change point, crank-rocker"),
+        ((0.2, 0.3, 0.4, 0.5), "change point, double-crank"),
+        ((0.5, 0.2, 0.4, 0.3 - 1e-6), "triple-rocker"),
+        ((0.5, 0.2, 0.4, 0.3 + 1e-6), "crank-rocker"),
+    ],
+)
+def test_grashof_classes(lengths: tuple[float, ...], kind: str, scale: float) -> None:
+    assert grashof_class([scale * one for one in lengths]) == kind
+
+
+CRANK_ROCKER = (0.6, 0.2, 0.6, 0.4)
+
+
+def test_a_full_turn_of_a_crank(tmp_path: Path) -> None:
+    """Positions and transmission angles by the law of cosines; rates and accelerations as their derivatives."""
+    path = tmp_path / "bar.yaml"
+    path.write_text(four_bar(CRANK_ROCKER, closed(CRANK_ROCKER, 0.3), "0.3 + 2*pi*t"))
+    found = analysed(path)
+    theta = 0.3 + 2.0 * np.pi * found.times
+    wanted = np.array([closed(CRANK_ROCKER, angle) for angle in theta])
+    turns = (found.q - wanted) / (2.0 * np.pi)
+    np.testing.assert_allclose(turns, np.round(turns), atol=1e-11)
+    step = 1e-5
+    near = [np.array([closed(CRANK_ROCKER, angle + k * step) for angle in theta])[:, 1:] for k in (-1, 0, 1)]
+    rates = (near[2] - near[0]) / (2.0 * step) * 2.0 * np.pi
+    accelerations = (near[2] - 2.0 * near[1] + near[0]) / step**2 * (2.0 * np.pi) ** 2
+    np.testing.assert_allclose(found.v[:, 1:], rates, atol=1e-7)
+    np.testing.assert_allclose(found.a[:, 1:], accelerations, atol=1e-3)
+    [linkage] = found.linkages
+    assert linkage.bar.bodies == ("world", "crank", "coupler", "rocker")
+    assert linkage.kind == "crank-rocker"
+    np.testing.assert_allclose(linkage.lengths, CRANK_ROCKER, rtol=1e-12)
+    frame, crank, coupler, rocker = CRANK_ROCKER
+    span = frame**2 + crank**2 - 2.0 * frame * crank * np.cos(theta)
+    cosine = np.abs((coupler**2 + rocker**2 - span) / (2.0 * coupler * rocker))
+    np.testing.assert_allclose(linkage.transmission, np.arccos(cosine), atol=1e-10)
+    least = least_transmission_angle(CRANK_ROCKER)
+    assert least <= linkage.transmission.min() < least + 0.01
+    assert not found.singularities
+    assert not found.held
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+@pytest.mark.parametrize("offset", [0.0, 0.37])
+def test_dead_centres_of_a_rocker_that_drives(offset: float, scale: float, tmp_path: Path) -> None:
+    """Where crank and coupler lie on a line, at an instant or between two; whatever the unit of length."""
+    lengths = tuple(scale * one for one in CRANK_ROCKER)
+    path = tmp_path / "bar.yaml"
+    path.write_text(four_bar(lengths, closed(lengths, 0.3)))
+    frame, crank, coupler, rocker = CRANK_ROCKER
+    stretched = np.arccos((frame**2 + (crank + coupler) ** 2 - rocker**2) / (2.0 * frame * (crank + coupler)))
+    folded = np.pi + np.arccos((frame**2 + (coupler - crank) ** 2 - rocker**2) / (2.0 * frame * (coupler - crank)))
+    times = np.linspace(0.0, 1.0, 101)
+    theta = stretched - 2.0 * np.pi * 0.01 * (20.0 + offset) + 2.0 * np.pi * times
+    angles = np.unwrap(np.array([closed(lengths, angle) for angle in theta]), axis=0)
+    motion = table(tmp_path / "motion.csv", {"time": times} | dict(zip("abd", angles.T, strict=True)))
+    found = analysed(path, motion, ("d",))
+    assert found.driving == ("d",)
+    instants = np.sort([0.01 * (20.0 + offset), 0.01 * (20.0 + offset) + (folded - stretched) / (2.0 * np.pi)])
+    np.testing.assert_allclose([one.position.time for one in found.singularities], instants, atol=1e-6)
+    assert {one.kind for one in found.singularities} == {"dead centre"}
+    assert found.singularities[0].moves == ("a", "b")
+    assert not analysed(path, motion, ("a",)).singularities
+
+
+@pytest.mark.parametrize("start", [-0.305, -0.3])
+def test_branches_of_a_parallelogram_meet_where_it_is_flat(start: float, tmp_path: Path) -> None:
+    path = tmp_path / "bar.yaml"
+    path.write_text(four_bar((0.6, 0.2, 0.6, 0.2), (start, -start, start), f"{start} + t"))
+    found = analysed(path)
+    [linkage] = found.linkages
+    assert linkage.kind == "parallelogram"
+    [one] = found.singularities
+    assert one.kind == "branching point"
+    np.testing.assert_allclose(one.position.time, -start, atol=1e-6)
+    np.testing.assert_allclose(found.q[:, 2], start + found.times, atol=1e-8)  # the same branch behind it
+
+
+def test_markers_of_a_four_bar_and_refusals(tmp_path: Path) -> None:
+    path = tmp_path / "bar.yaml"
+    path.write_text(MARKED_BAR)
+    run = mbsim.load(path).run(tmp_path / "run.h5")
+    found = analysed(path, tmp_path / "run.h5")
+    np.testing.assert_allclose(found.v[:, 0], np.asarray(run["joints/a/v"]).ravel(), atol=1e-9)
+    np.testing.assert_allclose(found.a[:, 0], np.asarray(run["joints/a/acceleration"]).ravel(), atol=1e-8)
+    assert found.driving == ("a",)
+    with pytest.raises(ArgumentError, match="--motion FILE is required: the scene prescribes no motion"):
+        analysed(path)
+    with pytest.raises(ArgumentError, match="--on e: no coordinate `e`"):
+        analysed(path, tmp_path / "run.h5", ("e",))
