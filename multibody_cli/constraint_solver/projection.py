@@ -19,6 +19,10 @@ from multibody_cli.constraint_solver.active_rows import (
     suspend_nonholonomic_rows,
     suspend_one_sided_rows,
 )
+from multibody_cli.constraint_solver.corrected_velocities import (
+    account_corrected_velocities,
+    ends_at_corrected_velocities,
+)
 from multibody_cli.constraint_solver.drive_work import (
     account_drives_in_impacts,
     account_impacts,
@@ -140,6 +144,8 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
     """
     work.dual.factored_time[0] = math.nan
     if work.feedback[0] > 0.0:
+        if ends_at_corrected_velocities(work):
+            account_corrected_velocities(work, ledger)
         return
     tree, before, reused, suspended, reach, energy = system.tree, math.inf, False, False, math.inf, math.nan
     work.dual.arrivals[0] = 0

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.constraint_solver.corrected_velocities import ends_at_corrected_velocities
 from multibody_cli.constraint_solver.ineffective_rows import (
     drop_ineffective_row,
     ineffective_tolerances,
@@ -276,8 +277,10 @@ def feedback_of_row(row, work, v, bias):
     With feedback of velocities alone, the bias is removed: an Euler step of h then ends at J v = -rate error.
     """
     of_velocity, of_position, of_bias = work.feedback
-    if of_velocity == 0.0 or row.one_sided:
+    if of_velocity == 0.0:
         return 0.0
+    if row.one_sided:
+        return of_velocity * (velocity_of_row(row, work.terms, work.bodies, v) - row.rebound) - bias
     return of_velocity * velocity_of_row(row, work.terms, work.bodies, v) + of_position * row.error + of_bias * bias
 
 
@@ -350,6 +353,8 @@ def apply_primary_row_impulses(tree, work):
 @kernel
 def accumulate_row_power(work, v, powers):
     """Add the power of the rows that prescribe a velocity to their accounts in `powers` (na,), W: x . J v."""
+    if ends_at_corrected_velocities(work):  # `account_corrected_velocities` adds their work
+        return
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.account >= 0 and not row.one_sided:

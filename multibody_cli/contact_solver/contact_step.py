@@ -35,6 +35,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from multibody_cli.constraint_solver.corrected_velocities import (
+    ends_at_corrected_velocities,
+    keep_multipliers,
+    restore_multipliers,
+)
 from multibody_cli.constraint_solver.drive_work import account_reaction_impulses
 from multibody_cli.constraint_solver.solver import apply_primary_row_impulses, impulse_response, zero_rhs
 from multibody_cli.contact_solver import joint_friction, solution, tree_friction
@@ -204,7 +209,9 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
         step.r[k] = 0.0
     for k in range(step.sizes[0].equalities, step.sizes[0].constraint_rows):
         row = work.rows[step.active_rows[k]]
-        if row.error > 0.0 and row.bias != 0.0:
+        if ends_at_corrected_velocities(work):
+            step.r[k] -= row.rebound
+        elif row.error > 0.0 and row.bias != 0.0:
             step.r[k] += row.error / step.sizes[0].h  # a limit that curves is left by the square of the step
     # gaps
     add_biases(contacts, groups, step, impact_times)
@@ -299,6 +306,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     update_dual_wrenches(system.tree, table, work)
     write_rows(system, contacts, work, step, joint_friction, v)
     set_coefficients(table, contacts, step, joint_friction, tree_friction.shared)
+    if ends_at_corrected_velocities(work):
+        keep_multipliers(work, contact_work.free_multipliers)
     # trees
     others = count_other_rows(work.rows, tree_friction.satisfied_by_tree)
     has_other_rows = limits + count + others + frictions - len(patches) > 0
@@ -335,6 +344,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
     ):
         displace(system.tree, q, work.response, 1.0)
         normalize(system.tree, q)
+    if ends_at_corrected_velocities(work):
+        restore_multipliers(work, contact_work.free_multipliers)
     # diagnostics
     record_diagnostics(groups, reports, tree_friction.edges.jams[0], joint_friction.worst, diagnostics)
     return True

@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from multibody_cli.constraint_solver.corrected_velocities import ends_at_corrected_velocities
 from multibody_cli.contact_solver.friction.problem import BLOCKS_PER_ROW, PER_CONTACT
 from multibody_cli.kernel import allocate, formula, kernel
 from multibody_cli.model import Floats, Integers, Tree
@@ -266,12 +267,14 @@ def island_number(k, groups):
 def mark_limits_in_contact(work, step, groups):
     """Mark the limits of coordinates whose bodies are in an island of contacts; none are without contacts.
 
+    With corrected velocities none are: the impulse of a limit is that of its row in the accelerations.
+
     Limits between points of bodies curve: stopped bodies leave them in the step that follows.
     """
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         row.in_contact = 0
-        if row.one_sided and step.sizes[0].contacts > 0:
+        if row.one_sided and step.sizes[0].contacts > 0 and not ends_at_corrected_velocities(work):
             for i in range(row.first_term, row.last_term):
                 iv = work.terms[i].iv
                 body = groups.body_of_coordinate[iv] if iv >= 0 else 0

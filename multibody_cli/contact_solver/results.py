@@ -8,6 +8,10 @@ from __future__ import annotations
 import math
 from typing import Annotated, NamedTuple
 
+from multibody_cli.constraint_solver.corrected_velocities import (
+    account_contact_impulses,
+    ends_at_corrected_velocities,
+)
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
 from multibody_cli.contact_solver.brakes import store_brake_forces
@@ -170,6 +174,9 @@ def account_row_work(work, step, ledger):
 
     Primary rows have the multipliers of the last response.
     """
+    if ends_at_corrected_velocities(work):
+        account_contact_impulses(work, step, ledger)
+        return
     for k in range(step.sizes[0].equalities):
         row = step.rows[k]
         if row.account >= 0:

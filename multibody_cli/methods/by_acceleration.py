@@ -195,8 +195,10 @@ class AccelerationKind(Immutable):
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
         moving = feature in (Feature.LIMITS, Feature.CONTACT, Feature.JOINT_FRICTION)
-        if moving and options.get("stabilization", "projection") != "projection":
-            message = "impacts and dry friction require `stabilization: projection`, the default"
+        if moving and options.get("stabilization") == "baumgarte":
+            message = (
+                "impacts and dry friction require `stabilization: projection`, the default, or `baumgarte_velocity`"
+            )
             yield "stabilization", message
         if moving and has_symmetrized_stiffness(options):
             yield (

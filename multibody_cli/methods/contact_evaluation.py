@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from multibody_cli.constraint_solver.corrected_velocities import keep_multipliers, restore_multipliers
 from multibody_cli.contact_solver import contact_step, joint_friction
 from multibody_cli.contact_solver.parameters import update_joint_reactions
 from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
@@ -25,8 +26,7 @@ def finalize_contact_output(system: Any, work: Any, contact_work: Any, state: An
     """Store accelerations and multipliers without contacts; evaluate those with the last contact impulses as forces."""
     update_joint_reactions(system, work, contact_work.joint_friction)
     copy(state.a, contact_work.free_acceleration)
-    for r in range(len(work.rows)):
-        contact_work.free_multipliers[r] = work.rows[r].multiplier
+    keep_multipliers(work, contact_work.free_multipliers)
     table, contacts = system.contacts.joint_friction, contact_work.detection.contacts
     update_dual_wrenches(system.tree, table, work)
     compute_contact_forces(system.tree, table, work, contact_work.step, contact_work.joint_friction, contacts, h)
@@ -37,8 +37,7 @@ def finalize_contact_output(system: Any, work: Any, contact_work: Any, state: An
 @kernel
 def resume_contact_stepping(work, contact_work, a):
     """Restore the accelerations, multipliers and joint reactions without contacts and friction."""
-    for r in range(len(work.rows)):
-        work.rows[r].multiplier = contact_work.free_multipliers[r]
+    restore_multipliers(work, contact_work.free_multipliers)
     contact_work.joint_friction.reactions_valid[0] = 1
     copy(contact_work.free_acceleration, a)
 

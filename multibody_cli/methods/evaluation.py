@@ -5,6 +5,7 @@ Systems without constraint rows use separate, smaller kernels.
 
 from __future__ import annotations
 
+from multibody_cli.constraint_solver.corrected_velocities import start_corrected_velocities
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces, compute_loop_reactions
 from multibody_cli.constraint_solver.projection import (
     Projection,
@@ -89,6 +90,7 @@ def evaluate_constrained_projected(system, work, t, q, v, a, powers) -> None:
 def compute_accelerations(system, work, t, q, v, a, powers, is_factored) -> None:
     """`evaluate_constrained`, with the kinematics in `work`, and the factors for q if it `is_factored`."""
     tree = system.tree
+    start_corrected_velocities(work, v)
     write_acceleration_rhs(system, work, v, a)
     apply_forces(system.forces, t, q, v, work, powers)
     add_computed_torques(system, work, t, v, powers)

@@ -7,8 +7,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from multibody_cli.model import Account
 from multibody_cli.spec import Number, Spec
 from multibody_cli.tree.workspace import BLOCKS, MASS, ImplicitSolveSettings, Work
+
+STABILIZATION = Account("work", "stabilization")
+"""The entry of the energy ledger for equalities whose errors the velocities of Euler steps correct."""
 
 
 class StabilizationOptions(Spec):
@@ -18,7 +22,7 @@ class StabilizationOptions(Spec):
         "projection",
         description="`projection`: after each step, positions and velocities are projected onto the constraints, in "
         "the mass metric. `baumgarte`: feedback in the accelerations makes errors decay. `baumgarte_velocity`: each "
-        "Euler step ends with velocities that make errors decay, by J v = -rate error (Sueda (1.82)).",
+        "Euler step ends with velocities that make errors decay, by J v = -rate error (Sueda (1.82)), also of limits.",
     )
     baumgarte_rate: Annotated[Number, Field(gt=0.0)] = Field(
         50.0, description="Decay rate of errors with `baumgarte` or `baumgarte_velocity`, 1/s."

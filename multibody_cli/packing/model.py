@@ -19,6 +19,7 @@ from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.kernel import frozen, records
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import integrator_of
+from multibody_cli.methods.options import STABILIZATION, ends_at_corrected_velocities
 from multibody_cli.model import ActuationEntry, Floats, Integers, JointEntry, Model, Records, State, System, Tree
 from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.observation.sensors import FIXED_FRAME
@@ -139,7 +140,8 @@ def pack_model(
     if implicit:
         tree = tree._replace(links=_mark_implicit_bodies(tree.links, forces))
     crossing = pack_arms(scene, joints, forces.tables[MUSCLES])
-    row_table, term_table = rows.pack()
+    corrected = ends_at_corrected_velocities(simulation.options)
+    row_table, term_table = rows.pack(packer.account(STABILIZATION.kind, STABILIZATION.cause) if corrected else -1)
     system = System(
         tree=tree,
         motions=motions,

@@ -71,10 +71,11 @@ class RowPacker:
             for row in self._rows[holder["first_row"] : holder["last_row"]]:
                 row["primary"] = True
 
-    def pack(self) -> tuple[Records, Records]:
-        """Return the tables; work arrays start as copies of them."""
+    def pack(self, account: int = -1) -> tuple[Records, Records]:
+        """Return the tables; work arrays start as copies of them.  Equalities without an account have this one."""
         rows, terms = np.array(self._rows, ROW), np.zeros(self._terms, TERM)
         terms["iv"] = -1
+        rows["account"][(rows["account"] < 0) & (rows["one_sided"] == 0)] = account
         return frozen(rows), frozen(terms)
 
 

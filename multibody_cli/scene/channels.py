@@ -21,6 +21,7 @@ from multibody_cli.forces.tension import TensionSpec
 from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.methods import METHODS
+from multibody_cli.methods.options import STABILIZATION, ends_at_corrected_velocities
 from multibody_cli.model import Account, ActuationEntry, ConstraintEntry, JointEntry, SceneNames
 from multibody_cli.output.bodies import BODY_CHANNELS, body_paths
 from multibody_cli.output.channel import INSTANT
@@ -218,6 +219,8 @@ def _rows(scene: SceneSpec) -> Iterator[tuple[str, str, int, bool]]:
 
 
 def _accounts(scene: SceneSpec) -> Iterator[Account]:
+    if ends_at_corrected_velocities(scene.simulation.options):
+        yield STABILIZATION
     if scene.contacts is not None:
         yield Account("dissipation", "contacts/friction")
         yield Account("dissipation", "contacts/impact")
