@@ -6,8 +6,8 @@
     nightly   the full matrix of which `compiled` runs samples; the schedule of continuous integration runs it
 
 A test of the first two tiers that asks for compiled code fails.  NumPy uses one thread, as in the program: threads that
-wait for each other would take most of the time of small matrices.  Python keeps its bytecode, whatever the environment
-says: the hundreds of processes that tests start would each spend most of their time on that of the package.
+wait for each other would take most of the time of small matrices.  Python keeps its bytecode in any
+environment: the hundreds of processes that tests start would each spend most of their time on that of the package.
 """
 
 from __future__ import annotations

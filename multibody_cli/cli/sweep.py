@@ -104,7 +104,7 @@ def verb(
     A run that is refused, diverges or is untrusted is a row with its reason. The same command completes a sweep that
     was interrupted or killed. The table does not depend on the number of processes, nor on interruptions.
 
-    Exit code: 0 if all runs have their rows, whatever the rows say; 1 if the table cannot be written; 2 if the sweep is
+    Exit code: 0 if all runs have their rows, of any status; 1 if the table cannot be written; 2 if the sweep is
     rejected; 128 plus the number of the signal if one interrupts it: the table then has the rows so far.
     """
     from multibody_cli.output.file_replacement import require_hdf5_name

@@ -9,7 +9,7 @@ energy:
 An island whose articulations are calm for two steps is *at rest*: in the second step, v* is due to the forces of one
 step alone.  Its velocities v' are then set to 0 and its q, v* and impulses are stored.  In the next step it sleeps, and
 keeps these impulses and v' = 0, if no bit of its q and v* has changed, and if it touches nothing that is awake.  All
-forces on a body, gravity, springs, signals and those of programs, are in its v*.  Hence whatever changes the problem
+forces on a body, gravity, springs, signals and those of programs, are in its v*.  Hence any change of the problem
 wakes the island in the step in which it does, and nothing has to be known about the cause.
 
 REST is far above round-off, and far below the relative velocities that the solver resolves: a body on an incline whose

@@ -196,7 +196,7 @@ def jams_with(D, free, passes):
     """Return whether a sliding joint jams, with D and its value without its own friction.
 
     The latter is negative where joints beyond jam: then both are.  The states of a sweep that nothing contradicts are
-    those of a solution whatever the sign of D, which is not that of a joint alone; and so are those beside edges, whose
+    those of a solution for any sign of D, which is not that of a joint alone; and so are those beside edges, whose
     passes end at a residual of all laws.
     """
     size = abs(D) if passes.kept[0] else D if free > 0.0 else -D

@@ -1,6 +1,6 @@
 """Collision shapes in Python: forms, colliders on bodies, and their arrays.
 
-Coplanar triangles of a surface are merged into one face: a box has six faces, whatever its triangulation.
+Coplanar triangles of a surface are merged into one face: a box has six faces, for any triangulation.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Each geom is stored in the grid cell of its center.  Cell widths are one to two 
 included.  Grids of different widths are *levels*, each half as wide as the one above, in one hash table.  A geom is
 compared with the geoms in the cells about its center that are within its reach, on its own level and on every coarser
 level in use, so that each pair is found from its smaller geom.  The cost is proportional to the numbers of geoms and of
-pairs, whatever their sizes, unless geoms of a level crowd in one cell.  Few geoms are all on one level.  Planes are
+pairs, for any sizes, unless geoms of a level crowd in one cell.  Few geoms are all on one level.  Planes are
 unbounded and are compared with all geoms.
 
 Of pairs with nearby spheres, those remain whose boxes overlap, within the margin, along the axes of both: two of the

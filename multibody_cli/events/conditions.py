@@ -28,7 +28,7 @@ class Conditions:
     model, method
         The compiled scene and its method.
     history
-        What channels carry from an earlier phase of the run; None at its start.
+        The data that channels carry from an earlier phase of the run; None at its start.
     """
 
     def __init__(

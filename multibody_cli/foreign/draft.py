@@ -107,7 +107,7 @@ class Body:
     fields
         Other fields of the scene format.
     is_free
-        Whether the source says that it moves freely, and not only that no joint holds it.
+        Whether the source states that it moves freely, and not only that no joint holds it.
     is_solid
         Whether its mass properties are those of its shapes with their `density`.
     """
@@ -196,7 +196,7 @@ class Draft:
     expanded
         Text of the model after its macros; empty if the file has none.
     free_bases
-        Bodies with joints that are free although the source does not say so.
+        Bodies with joints that are free although the source does not state it.
     """
 
     def __init__(self, source: Path, ledger: Ledger, problems: Problems) -> None:

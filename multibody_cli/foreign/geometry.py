@@ -91,7 +91,7 @@ def scale_of(x: float, y: float, z: float) -> dict[str, Any]:
 
 
 def contact_by_convex_shapes(reading: Reading, element: Element, shape: Shape) -> None:
-    """Let a mesh have contacts by its convex hull, or by convex parts, and say so in the ledger."""
+    """Let a mesh have contacts by its convex hull, or by convex parts, and note it in the ledger."""
     shape.element = element
     if reading.options.decompose:
         shape.fields["decompose"] = True

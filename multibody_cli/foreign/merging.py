@@ -46,7 +46,7 @@ def merge_links(draft: Draft, which: str) -> None:
 
 
 def fix_massless_leaves(draft: Draft) -> None:
-    """Merge bodies without mass at the ends of moving joints with their parents, and say so in the ledger."""
+    """Merge bodies without mass at the ends of moving joints with their parents, and note it in the ledger."""
     merger = _Merger(draft)
     for joint in reversed(_massless_ends(draft, merger)):
         _drop_relations_of(draft, joint)

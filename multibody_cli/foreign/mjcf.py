@@ -245,7 +245,7 @@ def _joint_fields(model: MjcfModel, joints: range) -> dict[str, Any]:
 
 
 def _friction_fields(model: MjcfModel, type_: str, joints: range) -> dict[str, Any]:
-    """Return the dry friction of each degree of freedom, whatever the loads."""
+    """Return the dry friction of each degree of freedom, for any loads."""
     if not joints or model.is_disabled("frictionloss"):
         return {}
     owners = [one for one in joints for _ in range(SIZES[int(model.arrays.jnt_type[one])][1])]

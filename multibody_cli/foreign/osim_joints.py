@@ -53,7 +53,7 @@ BY_COORDINATES: dict[str, Parts] = {
     "BallJoint": ANGLES,
     "FreeJoint": (("prismatic", X, 3), ("prismatic", Y, 4), ("prismatic", Z, 5), *ANGLES),
 }
-"""The same where a coordinate is locked or prescribed, or where the user wants angles."""
+"""The same where a coordinate is locked or prescribed, or where the user chooses angles."""
 
 COUNTS = {kind: count for kind, (count, _) in ELLIPSOIDS.items()} | {
     kind: len(parts) for kind, parts in (SIMPLE | BY_COORDINATES).items()

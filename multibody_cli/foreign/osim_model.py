@@ -142,7 +142,7 @@ class Osim:
                 self.reading.ledger.drop(one, reason)
 
     def is_enforced(self, element: Element, tag: str, default: bool = True) -> bool:
-        """Claim a component and its name; drop it if its property says that it has no effect."""
+        """Claim a component and its name; drop it if a property disables it."""
         self.reading.ledger.keep(element, "name")
         if self.flag(element, tag, default) and not self.flag(element, "isDisabled", False):
             return True

@@ -31,7 +31,7 @@ Depths = dict[tuple[int, int], tuple[float, float]]
 
 
 def without_overlap(loaded: LoadedScene, model: Model, state: State) -> tuple[LoadedScene, tuple[Raised, ...]]:
-    """Refuse an initial state with overlapping bodies, or separate or exclude them, as `contacts.overlap` says.
+    """Refuse an initial state with overlapping bodies, or separate or exclude them, according to `contacts.overlap`.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def _written(joint: Any, q: Floats, digits: int) -> str:
     if isinstance(joint.q, Pose):
         return f"{{position: {_numbers(q[:3], digits)}, rotation: {_rotation(q[3:], digits)}}}"
     count = len(joint.coordinates)
-    if len(joint.q) != count:  # a rotation, whatever the coordinates of the joint
+    if len(joint.q) != count:  # a rotation, for any coordinates of the joint
         R = configuration_at(tuple(JOINTS[joint.type].parts(joint)), q).rotation
         w, x, y, z = quaternion_of_entries(*R.T.ravel())
         return _rotation((w, x, y, z), digits)

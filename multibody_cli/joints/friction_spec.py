@@ -76,7 +76,7 @@ class FrictionSpec(BrakeSpec):
 
 
 class RateBrakes(BrakeSpec):
-    """Dry friction of given limits on the rates of the coordinates, whatever the joint; read by `BrakedJointSpec`."""
+    """Dry friction of given limits on the rates of the coordinates of any joint; read by `BrakedJointSpec`."""
 
     EXAMPLE = "{brake: 0.1 N*m}"
 

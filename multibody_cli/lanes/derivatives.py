@@ -2,7 +2,7 @@
 
 The text of the run is that of lanes: its entries are dual numbers, a number with `LANES` derivatives, in place of
 vectors.  The derivatives of the time steps are therefore exact to round-off.  Constants and initial states of a model
-are functions of a parameter that only packing knows: their derivatives are differences of packed models.
+are functions of a parameter that only packing can evaluate: their derivatives are differences of packed models.
 """
 
 from __future__ import annotations

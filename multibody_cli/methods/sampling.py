@@ -2,7 +2,7 @@
 
 A run is advanced from sample to sample.  At each instant, all controllers that are due read the state there; then their
 states and outputs change, and the integrator starts again with the new values.  An output with a delay changes later,
-at its own instant.  The instants are exact, whatever the integrator.
+at its own instant.  The instants are exact with any integrator.
 
 Steps of constant length have a compiled loop (`take_sampled_steps`), with the instants and values of
 `Sampler.advance`, unless a law is computed outside of the compiled code (`methods.external_laws`).  A sample of the six

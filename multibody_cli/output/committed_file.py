@@ -2,7 +2,7 @@
 
 HDF5 updates a file by many writes, between which the file cannot be read.  A `CommittedFile` therefore keeps two
 copies: the one at its path, and the working copy at `PATH.new`, which HDF5 changes.  `commit` exchanges their names and
-repeats the changes in the other copy.  A killed process leaves the state of the last commit, whatever it was doing.
+repeats the changes in the other copy.  A process killed at any time leaves the state of the last commit.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class PointOf(Reader):
     body: str | None = "body"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """Read the value in one call, which knows the fields before it."""
+        """Read the value in one call, which has the fields before it."""
         return core_schema.with_info_plain_validator_function(self._read)
 
     def _read(self, value: Any, info: ValidationInfo) -> Vector:

@@ -229,7 +229,7 @@ def prepare(source: SceneSource, overrides: Sequence[str] = ()) -> PreparedSimul
 def in_joint_coordinates(
     simulation: PreparedSimulation, source: SceneSource, overrides: Sequence[str] = ()
 ) -> PreparedSimulation:
-    """Return a prepared scene in joint coordinates, whatever its method."""
+    """Return a prepared scene in joint coordinates, for any method."""
     if not METHODS[simulation.scene.simulation.method].maximal:
         return simulation
     return prepare(source, (*overrides, "simulation.method=aba", "simulation.options={}"))

@@ -7,7 +7,7 @@ types are known from the syntax.  It is a small language of
     the same of vectors of numbers, the entries of some arrays; a number turns into a vector of equal numbers
     the same of dual numbers, the entries of other arrays; a number turns into one whose derivatives are 0
     arrays, loaded and stored at one index; names, each of one type
-    calls of functions that numba knows, `for ... in range(...)` with a literal step, `if a == b`
+    calls of functions that numba supports, `for ... in range(...)` with a literal step, `if a == b`
 
 All other syntax is refused.  Numba compiles the called functions, defines the meaning of arithmetic, and optimizes and
 stores the code.  See `docs/adr/0020-instructions-of-generated-source.md`.

@@ -1,7 +1,7 @@
 """Impacts at the start of a variational step: losses of one-sided rows, and the work of drives against them.
 
 The impulses J^T x of the rows of a step act at its start, with the momenta and M there.  Where x stops an approach, the
-rates J v of the rows change to J v + J M^-1 J^T x, and -x (J v + J M^-1 J^T x / 2) is lost, whatever the step.
+rates J v of the rows change to J v + J M^-1 J^T x, and -x (J v + J M^-1 J^T x / 2) is lost, for any step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sides of joints between rigid bodies: blocks of the rows J of the start and K of the end for either body.
 
 The child of a joint need not be the body that the joint holds in the order of elimination.  A table, computed once,
-says where in the KKT tree the wrenches on either body belong.  The blocks of J are copied from the terms of the rows;
+states where in the KKT tree the wrenches on either body belong.  The blocks of J are copied from the terms of the rows;
 those of K are copied too, except for maximal-coordinate joints, whose derivatives are written there directly.
 """
 

@@ -13,7 +13,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "multibody_cli"
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
-TERMS, GIVEN_UP = GLOSSARY.split("## Words that are not used")
+TERMS, GIVEN_UP, UNWRITTEN = re.split("## Words that are not used|## Words that sentences do not contain", GLOSSARY)
+
+SENTENCES = (".js", ".md", ".py", ".yaml")
+"""Suffixes of files with sentences."""
 
 
 def rows(text: str) -> list[list[str]]:
@@ -134,6 +137,26 @@ def test_given_up_words_do_not_come_back(folder):
         if not path.relative_to(ROOT).as_posix().startswith(given_up[word])
     }
     assert not found
+
+
+def unwritten_words(text: str) -> set[str]:
+    """Words of a text that sentences do not contain; `what` may begin a question."""
+    words = [word for cell, _ in rows(UNWRITTEN) for word in re.findall(r"`(\w+)`", cell)]
+    return set(re.findall(rf"\b({'|'.join(words)})\b(?!(?<=what)[^.\n]*\?)", text.lower()))
+
+
+def test_unwritten_words_are_recognized():
+    assert unwritten_words("It returns what moves.  Is it free?\nThe table Gives it.") == {"what", "gives"}
+    assert unwritten_words("What moves?\ntest_what_rests") == set()
+
+
+@pytest.mark.parametrize("folder", ["multibody_cli", "tests", "docs", "scenes", "."])
+def test_sentences_do_not_contain_unwritten_words(folder):
+    own = {ROOT / "docs" / "glossary.md", Path(__file__)}
+    paths = (ROOT / folder).glob("*.md") if folder == "." else (ROOT / folder).rglob("*")
+    checked = [path for path in paths if path.suffix in SENTENCES and path not in own]
+    found = {path.relative_to(ROOT).as_posix(): unwritten_words(path.read_text(encoding="utf-8")) for path in checked}
+    assert {path: words for path, words in found.items() if words} == {}
 
 
 def test_letters_are_physical_quantities():

@@ -72,7 +72,7 @@ def test_any_two_irregular_grids(one, other, most):
     read = []
     for rows, others in found.slabs(most):
         spans = [taken.stop - taken.start for taken in (rows, others)]
-        # rows of a single pair stand for themselves, whatever the stride
+        # rows of a single pair stand for themselves, for any stride
         assert max(spans) <= most or len(rows.which) == 1
         read += zip(rows.start + rows.which, others.start + others.which, strict=True)
     assert read == expected

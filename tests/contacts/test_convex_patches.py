@@ -67,7 +67,7 @@ def test_patches_have_equal_gaps_and_enclose_the_weight(case, gap):
 
 @cases
 def test_round_off_of_a_pose_changes_no_patch(case):
-    """Nothing but by round-off, whatever tilts it: neither normals, nor the outline, nor features."""
+    """Nothing but by round-off, for any tilt: neither normals, nor the outline, nor features."""
     lower, upper, pose, count = STANDING[case]
     still = contacts_of(lower, ORIGIN, upper, pose, 0.01)
     generator = np.random.default_rng(1)

@@ -214,7 +214,7 @@ def damaged(content: str, rng: random.Random) -> str:
 @pytest.mark.parametrize("source", ["robot.urdf", "arm.sdf", "leg.osim"])
 @pytest.mark.parametrize("seed", range(10))
 def test_damaged_models_are_scenes_or_have_problems(seed: int, source: str, tmp_path: Path) -> None:
-    """Whatever the options: a model that can be read is written as the scene that it is, and a refusal is a message."""
+    """For any options: a model that can be read is written as the scene that it is, and a refusal is a message."""
     rng = random.Random(seed)
     path, written = tmp_path / source, tmp_path / "scene.yaml"
     for _ in range(20):

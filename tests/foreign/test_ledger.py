@@ -1,4 +1,4 @@
-"""Each element and attribute of a source has one fate, whatever it contains."""
+"""Each element and attribute of a source has one fate, for any contents."""
 
 from __future__ import annotations
 

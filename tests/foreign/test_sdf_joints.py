@@ -139,7 +139,7 @@ GEARBOX = "<gearbox_ratio>3</gearbox_ratio><gearbox_reference_body>base</gearbox
 @pytest.mark.parametrize("is_reversed", [False, True])
 @pytest.mark.parametrize("turned", ["", "0 0 0 0 3.141592653589793 0"])
 def test_a_gearbox_couples_two_hinges(is_reversed: bool, turned: str, tmp_path: Path) -> None:
-    """Angles about the axes of the gearbox: of the output, -3 times that of the input, whatever the hinges' axes."""
+    """Angles about the axes of the gearbox: of the output, -3 times that of the input, for any axes of the hinges."""
     input_ends = ("input", "base") if is_reversed else ("base", "input")
     path = write(
         tmp_path,

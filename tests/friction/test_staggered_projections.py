@@ -170,7 +170,7 @@ def test_a_guess_that_is_no_number_is_no_guess():
 
 
 def test_contradictory_rows_are_reported_despite_friction():
-    """Two equalities on one coordinate, of which the second wants another velocity."""
+    """Two equalities on one coordinate, of which the second requires another velocity."""
     world = stack(1)
     world.equalities = [np.eye(6)[:1], np.eye(6)[:1]]
     W, r = world.problem(world.falling([0, 0, -1.0]))

@@ -1,7 +1,7 @@
 """Armature of joints: closed forms, equal bodies in place of drives, energy, and loops.
 
 A drive adds to the inertia of its coordinate alone.  Without gravity, a body that only translates, or turns about its
-center of mass with equal moments of inertia, therefore moves as one of more mass or inertia, whatever acts on it.
+center of mass with equal moments of inertia, therefore moves as one of more mass or inertia, under any force.
 """
 
 from __future__ import annotations

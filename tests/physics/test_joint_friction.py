@@ -135,7 +135,7 @@ def test_a_ball_joint_holds_a_torque_across_its_load_and_none_about_it(play, met
 
 @STEPS
 def test_a_sleeve_slips_along_and_around_in_proportion(play, method):
-    """Friction of a cylindrical joint opposes the slip of its surface, whatever its direction."""
+    """Friction of a cylindrical joint opposes the slip of its surface, in any direction."""
     joint = {"type": "cylindrical", "axis": [0, 1, 0], "friction": JOURNAL, "v": [3.0, 0.04]}
     found = play(method, one_joint(joint, duration=1e-3))
     friction, slip = found.channel("joints/axle/friction").values[-1], found.channel("joints/axle/v").values[-1]
@@ -378,7 +378,7 @@ def test_a_drive_pays_for_friction_beyond_a_gear(play, method, reduced):
 
 @METHOD
 def test_a_slider_jams_where_its_weight_pulls_from_the_side(play, method):
-    """Lever b beside a guide of length l: friction of mu jams from mu = l / (2 b) on, whatever the speed."""
+    """Lever b beside a guide of length l: friction of mu jams from mu = l / (2 b) on, at any speed."""
     guide = {"coefficient": 0.34, "surface": {"size": [0.1, 0.02, 0.02]}}
     joint = {"type": "prismatic", "axis": [1, 0, 0], "friction": guide, "v": 0.5}
     scene = one_joint(joint, duration=5e-3, body={"com": [0, 0, 0.15]})

@@ -357,7 +357,7 @@ def test_a_pulley_may_start_at_any_angle_and_have_any_frame(tmp_path, method, q,
 @pytest.mark.parametrize("tilt", [0.0, 0.7, -2.0])
 @pytest.mark.parametrize("sense", [1, -1])
 def test_a_given_length_is_that_of_the_spans_the_arc_and_the_turns(tmp_path, turns, tilt, sense):
-    """A rope that only touches its disc wraps by 0, whatever the round-off of its direction."""
+    """A rope that only touches its disc wraps by 0, for any round-off of its direction."""
     r, radial = 0.2, np.array([math.cos(tilt), 0.0, math.sin(tilt)])
     along = np.array([math.sin(tilt), 0.0, -math.cos(tilt)])
     end = {"body": "world", "point": (r * radial - 0.5 * along).tolist()}

@@ -114,7 +114,7 @@ def test_functions_are_not_evaluated_after_the_end_of_the_run(tmp_path, duration
 
 @pytest.mark.parametrize("name", ["s", "position"])
 def test_only_a_prescribed_position_needs_a_velocity(tmp_path, name):
-    """sqrt(t) has no derivative at 0, whatever the name of the joint."""
+    """sqrt(t) has no derivative at 0, for any name of the joint."""
     assert warnings_of(tmp_path, "dop853", name=name, motion={"velocity": "sqrt(t)"}) == []
     with pytest.raises(SceneError, match="no finite value or velocity at t = 0 s"):
         warnings_of(tmp_path, "dop853", name=name, motion={"position": "sqrt(t)"})

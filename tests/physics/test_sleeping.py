@@ -278,7 +278,7 @@ def test_an_impact_wakes_a_wall_in_its_step(shot):
 
 @pytest.mark.parametrize("shot", IMPACTS)
 def test_an_impact_without_friction_moves_a_wall_as_one_that_was_awake(shot):
-    """Whatever its loads, because the motion is unique."""
+    """For any loads, because the motion is unique."""
     sleeping, awake = (
         simulation(wall(4, 3) + SHOT % shot, "contacts.friction=0", *settings)
         for settings in ([], ["contacts.sleeping=false"])

@@ -196,7 +196,7 @@ def test_joints_that_jam_move_as_with_rows(tmp_path, monkeypatch, seed, integrat
 
 
 def test_steps_of_a_long_chain_of_crosses_take_few_sweeps(tmp_path):
-    """Newton's method ends from the states of the first sweeps, whatever the signs of their pivots."""
+    """Newton's method ends from the states of the first sweeps, for any signs of their pivots."""
     simulation = prepare(SCENES / "bench" / "chain_of_crosses.yaml", [*PLAIN, "vars.n=100"])
     state, method = started(simulation)
     sweeps = []

@@ -175,7 +175,7 @@ UNLIKE_HINGES = ("universal", "euler", "oblique hinge", "hinges that leave the p
 
 @pytest.mark.parametrize("name", CLOSING)
 def test_rows_without_effect_have_none_in_any_configuration(name):
-    """At random and at special coordinates, the twist that such a row measures is 0, whatever the rates.
+    """At random and at special coordinates, the twist that such a row measures is 0, for any rates.
 
     A joint that cannot turn as the hinges do is open at other coordinates than those of the start.
     """

@@ -1,4 +1,4 @@
-"""Signs and eigenvalues of the second variation, whatever the units and the stiffness of neighbors."""
+"""Signs and eigenvalues of the second variation, for any units and stiffness of neighbors."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_independent_parts_bound_the_smallest_singular_value():
 
 
 def test_the_independent_part_is_the_smallest_distance_from_the_columns_before():
-    """Distances from a span are the diagonal of R of a QR factorization, whatever the lengths of the columns."""
+    """Distances from a span are the diagonal of R of a QR factorization, for any lengths of the columns."""
     rng = np.random.default_rng(2)
     for count in range(2, 7):
         S = rng.normal(size=(6, count)) * rng.uniform(0.2, 0.9, size=count)

@@ -354,7 +354,7 @@ def test_the_motion_does_not_depend_on_the_initial_guess(seed, m, n, good):
 
 
 def test_the_solution_is_deterministic():
-    """Bit for bit, whatever the scratch was used for before, and as a corner of larger arrays."""
+    """Bit for bit, after any earlier use of the scratch, and as a corner of larger arrays."""
     rng = np.random.default_rng(9)
     J = jacobian(rng, 9, 7)
     W, b = J @ J.T, J @ rng.normal(size=7)

@@ -16,7 +16,7 @@ NO_LENGTH = 1e-150
 def write_contact(contacts, n, margin, p, normal, gap, feature):
     """Write contact n if its gap is below the margin; p is the point on the surface of A.
 
-    Returns the next row, even if the table is full, so that the caller knows the number of contacts.
+    Returns the next row, even if the table is full, so that the caller has the number of contacts.
     """
     if not gap < margin:
         return n

@@ -59,7 +59,7 @@ class Subject:
 
     @cached_property
     def in_joints(self) -> PreparedSimulation:
-        """The scene in joint coordinates, whatever its method."""
+        """The scene in joint coordinates, for any method."""
         return in_joint_coordinates(self.simulation, self.source, self.overrides)
 
     @cached_property

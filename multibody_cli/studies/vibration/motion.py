@@ -29,7 +29,7 @@ METHOD = "modes"
 def record_mode(
     prepared: PreparedSimulation, subject: Subject, found: Modes, number: int, output: Path, force: bool
 ) -> None:
-    """Write a mode as the motion q = q0 + SIZE Re(shape exp(i phase)), in DURATION whatever its frequency.
+    """Write a mode as the motion q = q0 + SIZE Re(shape exp(i phase)), in DURATION for any frequency.
 
     Raises
     ------
