@@ -65,7 +65,7 @@ def keep(state):
 
 @formula
 def store_energy(state, energy):
-    """Store an energy, whose gains its account pays."""
+    """Store an energy; its gains are deducted from its account."""
     state.value = energy
     keep(state)
 
