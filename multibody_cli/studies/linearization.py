@@ -47,6 +47,9 @@ OFFSETS = (1e-1, 1e-2, 1e-3, 1e-4)
 """Offsets of the differences, relative to the motion of the mechanism by its length or by 1 rad, to its rates, and
 to inputs, or 1."""
 
+ACCURACY = 1e-13
+"""Error of accelerations that is no difference: that of the projection, relative to the rate of the motion."""
+
 
 class LinearModel(NamedTuple):
     """Linearized motion dx/dt = A x + B u about a state.
@@ -171,7 +174,6 @@ class _Linearizer:
         self._model, self._work = replace(model, system=self._system), workspace_for(self._system)
         special = self._work.special_rows
         self._work = self._work._replace(special_rows=special[rows["one_sided"][special] == 0])
-        self._square = 1.0
         self._outputs, self._length, self._closed, self._touching = outputs, tree.length, closed, touching
 
     def _contact_mode(self, state: State) -> tuple[Integers, Integers]:
@@ -200,7 +202,6 @@ class _Linearizer:
         P, N = linear.displacements, linear.directions
         n, nv, nothing = int(self._system.tree.links["nv"].sum()), self._model.nv, np.zeros(self._model.nv)
         rate = self._rate(state)
-        self._square = rate**2
         moved = [self._along(state, column, nothing, 1.0) for column in P.T]
         changed = [self._along(state, nothing, column, rate) for column in N.T]
         size = 3 * nv + len(self._outputs(state.q, state.v))
@@ -211,7 +212,8 @@ class _Linearizer:
         A = np.linalg.solve(X.T, Y.T).T
         _, ev, ea, _ = np.split(curves[:, 1].T, (nv, 2 * nv, 3 * nv))
         errors = np.concatenate([np.abs(P.T) @ ev, np.abs(N.T) @ ea]) @ np.abs(np.linalg.inv(X))
-        responses = np.reshape([self._response(state, one)[0] for one in inputs], (len(inputs), size)).T
+        errors[P.shape[1] :] += ACCURACY * np.append(np.full(P.shape[1], rate**2), np.full(N.shape[1], rate))
+        responses = np.reshape([self._response(state, one, rate)[0] for one in inputs], (len(inputs), size)).T
         dq, dv, da, du = np.split(responses, (nv, 2 * nv, 3 * nv))
         C, moved_by = np.linalg.solve(X.T, dy.T).T, np.concatenate([P.T @ dq, N.T @ dv])  # a drive moves constraints
         B = np.concatenate([P.T @ (dv + self._turning(state) @ dq), N.T @ da]) - A @ moved_by
@@ -224,9 +226,12 @@ class _Linearizer:
         size = self._motion(state, shift + change) / rate
         return self._derivative(lambda h: self._deviation(state, h * shift, h * change), 1.0 / size)
 
-    def _derivative(self, values: Callable[[float], Floats], size: float) -> Floats:
-        """Return the derivative at 0 of values, and its errors, with the best one of the `OFFSETS` of a size."""
-        nv, square = self._model.nv, self._square
+    def _derivative(self, values: Callable[[float], Floats], size: float, square: float = 0.0) -> Floats:
+        """Return the derivative at 0 of values, and its errors, with the best one of the `OFFSETS` of a size.
+
+        The best one has the least error of accelerations and, by the factor `square`, 1/s^2, of positions.
+        """
+        nv = self._model.nv
 
         def differences(offset: float) -> tuple[Floats, Floats]:
             each = np.array([values(k * offset) for k in SHIFTS])
@@ -234,7 +239,6 @@ class _Linearizer:
             return sixth, np.abs(sixth - fourth)
 
         def error(found: tuple[Floats, Floats]) -> float:
-            """Return the error of accelerations, or of positions at the rate of the motion: drives may move no more."""
             positions, _, accelerations = found[1][: 3 * nv].reshape(3, nv)
             return float(max(accelerations.max(initial=0.0), square * positions.max(initial=0.0)))
 
@@ -255,7 +259,7 @@ class _Linearizer:
         a = self._deviation(state, nothing, nothing)[accelerations]
         return max(self._motion(state, state.v), np.sqrt(self._motion(state, a))) or 1.0
 
-    def _response(self, state: State, one: Input) -> Floats:
+    def _response(self, state: State, one: Input, rate: float) -> Floats:
         """Return the derivatives of q, v, the accelerations and outputs with respect to an input, and their errors."""
         given, nothing = one.value, np.zeros(self._model.nv)
 
@@ -264,7 +268,7 @@ class _Linearizer:
             return self._deviation(state, nothing, nothing)
 
         try:
-            return self._derivative(changed, max(abs(given), 1.0))
+            return self._derivative(changed, max(abs(given), 1.0), rate**2)  # a drive may move no free coordinate
         finally:
             one.set(given)
 

@@ -149,3 +149,9 @@ def test_every_element_has_its_largest_force(scene: str) -> None:
     largest = find_largest_force(prepared.compiled.model, start_of(state, placed(prepared.compiled.model, state)))
     assert largest is not None
     assert largest.value > 0.0
+
+
+def test_errors_of_projections_are_no_modes() -> None:
+    """Weights on ropes over fixed capstans: no force depends on their positions or rates."""
+    found = mbsim.modes(GALLERY / "capstan.yaml", overrides=["expect=[]"])
+    assert (found.free, found.modes) == (10, ())

@@ -39,9 +39,6 @@ from multibody_cli.studies.vibration.subject import Subject
 ROUND_OFF = 10.0 * np.finfo(float).eps
 """Error of a matrix by the computation of its eigenvalues, relative to its norm."""
 
-NOTHING = 1e-40
-"""Entry of a matrix, relative to the largest, that is 0 in exact arithmetic: it would only spoil its scaling."""
-
 SAME = 1e-9
 """Difference of frequencies, relative to them, and of damping ratios that is round-off."""
 
@@ -167,11 +164,11 @@ def exponents_of(A: Floats, errors: Floats) -> tuple[Complex, Complex]:
     a is the norm of the matrix: the smaller one counts.
     """
     exponents, vectors = np.zeros(len(A), np.complex128), np.zeros(A.shape, np.complex128)
-    A = np.where(np.abs(A) > np.maximum(errors, NOTHING * np.abs(A).max(initial=0.0)), A, 0.0)
     count, parts = connected_components(A != 0.0, connection="weak")
     for own in (np.flatnonzero(parts == k) for k in range(count)):
         block = np.ix_(own, own)
-        balanced, (scale, _) = matrix_balance(A[block], permute=False, separate=True)
+        with np.errstate(invalid="ignore"):  # scales of entries of round-off may be no whole numbers
+            balanced, (scale, _) = matrix_balance(A[block], permute=False, separate=True)
         values, left, right = eig(balanced, left=True)
         norm = float(np.linalg.norm(balanced))
         e = np.einsum("ik,ij,jk->k", np.abs(left), CERTAIN * errors[block] * scale / scale[:, None], np.abs(right))
