@@ -12,7 +12,6 @@ from multibody_cli.methods.contract import Report
 from multibody_cli.methods.method import Method
 from multibody_cli.model import State
 from multibody_cli.scene.schema import SceneSpec
-from multibody_cli.studies.simulation import PreparedSimulation
 
 SHORT_CALL = 0.02
 """Duration, s, of a call of compiled code below which the next one takes twice as many steps."""
@@ -71,19 +70,3 @@ def whole_number(count: Any) -> int:
         return index(count)
     except TypeError:
         raise ArgumentError(f"expected a whole number of steps, found {count!r}") from None
-
-
-def without_events(prepared: PreparedSimulation) -> PreparedSimulation:
-    """Return a scene that has no events, which runs alone locate.
-
-    Raises
-    ------
-    ArgumentError
-        It has events.
-    """
-    if prepared.scene.events:
-        raise ArgumentError(
-            f"{prepared.scene.name} has events, which only whole runs locate: use `Scene.run`, or load it without "
-            "them, as in load('scene.yaml', ['events={}'])"
-        )
-    return prepared

@@ -10,7 +10,7 @@ import numpy as np
 
 from multibody_cli.api.equations import Equations
 from multibody_cli.api.inputs import Inputs
-from multibody_cli.api.pieces import end_of_activations, require_activations, take_steps, whole_number, without_events
+from multibody_cli.api.pieces import end_of_activations, require_activations, take_steps, whole_number
 from multibody_cli.api.scene import Scene
 from multibody_cli.api.views import NamedViews, fresh_state, read_only
 from multibody_cli.diagnostics.joint_domains import domain_violation
@@ -27,6 +27,7 @@ from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
 from multibody_cli.studies.equations_of_motion import places_by_name
+from multibody_cli.studies.phases import without_events
 
 Snapshot = tuple[bytes, bytes]
 

@@ -103,6 +103,8 @@ def _explain(report: Report, culprit: str, cause: str, last_valid: float, reache
     if report.status is Status.CONTACT_CAPACITY_EXCEEDED:
         step = f"step {report.steps + 1} (t = {reached:.9g} s)"
         return f"{step} has more contacts than the contact capacity: increase `contacts.max_contacts`"
+    if report.status is Status.CONSTRAINTS_UNMET:
+        return f"t = {reached:.9g} s: {report.remedy}"
     if report.status is Status.COUPLED_FORCES_SINGULAR:
         return (
             f"step {report.steps + 1} (t = {reached:.9g} s) has no solution: forces that depend on other coordinates "

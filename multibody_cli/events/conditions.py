@@ -50,6 +50,11 @@ class Conditions:
         """Residual of the energy balance of the last state, J."""
         return float(self._observer.value("energy/ledger_residual"))
 
+    @property
+    def pose(self) -> tuple[Floats, Floats]:
+        """Positions (B, 3) and orientations (B, 4) of all bodies in the last state."""
+        return self._observer.value("bodies/position"), self._observer.value("bodies/quaternion")
+
     def values(self, state: State, report: Report) -> Floats:
         """Return the values (E,) of all expressions; NaN where one has none.
 

@@ -42,6 +42,9 @@ from multibody_cli.scene.events import EventSpec
 SIGNS = {"rising": (1,), "falling": (-1,), "either": (1, -1)}
 """Signs behind a change that counts, by direction."""
 
+LARGEST_CHANGE = 0.02
+"""Largest displacement at an event, relative to the length of the mechanism, and largest rotation, rad."""
+
 ROUND_OFF = 2.0**-40
 """Length of a shortened step, relative to the step, below which the state stays."""
 
@@ -251,7 +254,7 @@ class Watch:
         """Let the event with this name act on the state, and enter the energy that it adds in its account."""
         conditions = self.phase.conditions
         self._values(report)
-        before = conditions.balance
+        before, pose = conditions.balance, conditions.pose
         if spec.impact is not None:
             earlier, v = self._changes, self._state.v.copy()
             report = self._begin_phase({**earlier, f"constraints.{spec.impact.constraint}.active": True})
@@ -261,7 +264,21 @@ class Watch:
         values = self._values(report)
         account = self.phase.model.names.accounts.index(Account("work", f"events/{path_component(name)}"))
         self._state.ledger[account] += self.phase.conditions.balance - before
+        self._require_small_change(name, pose)
         self.record.values[:] = values
+
+    def _require_small_change(self, name: str, before: tuple[Floats, Floats]) -> None:
+        """Refuse an event whose constraints displace bodies, as at the start of a run."""
+        length = self.phase.model.system.tree.length
+        distance, turn = (
+            float(np.abs(new - old).max()) for new, old in zip(self.phase.conditions.pose, before, strict=True)
+        )
+        if distance > LARGEST_CHANGE * length or 2.0 * turn > LARGEST_CHANGE:
+            remedy = (
+                f"the event `{name}` moves bodies at once, by {distance:.3g} m and {2.0 * turn:.3g} rad: let it occur "
+                "where the constraints that begin to act are met, or let them be of the type `velocity`"
+            )
+            raise _StepFailed(self._report._replace(status=Status.CONSTRAINTS_UNMET, remedy=remedy))
 
     def _begin_phase(self, changes: Changes) -> Report:
         """Begin a phase with changes at the state; return the report of its start."""

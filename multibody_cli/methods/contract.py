@@ -64,6 +64,7 @@ class Status(Enum):
     NOT_CONVERGED = "a step did not converge"
     CONTACT_CAPACITY_EXCEEDED = "more contacts than the capacity"
     COUPLED_FORCES_SINGULAR = "coupled forces without a solution"
+    CONSTRAINTS_UNMET = "constraints that begin to act far from where they are met"
 
 
 class VariationalDiagnostics(NamedTuple):

@@ -55,7 +55,7 @@ class CertificationPlan(Immutable):
     refinement
         Relation of the levels.
     impacts
-        Whether velocities may be discontinuous: contacts, dry friction or limits.
+        Whether velocities may be discontinuous: contacts, dry friction, limits, or events that change the scene.
     methods
         The method of the scene and, if one supports it, another one.
     levels, others
@@ -258,10 +258,14 @@ def _is_continuous(path: str) -> bool:
 
 
 def _levels_of(simulation: PreparedSimulation) -> tuple[tuple[str, ...], Refinement, bool]:
-    """Return the settings of the levels: the step, a half and a quarter of it, or three tolerances."""
+    """Return the settings of the levels: the step, a half and a quarter of it, or three tolerances.
+
+    Also their relation, and whether velocities may be discontinuous.
+    """
     settings, names = simulation.scene.simulation, simulation.compiled.model.names
     has_limits = any(entry.one_sided for entry in names.constraint_entries)
     impacts = bool(names.contacts or names.has_dry_friction or has_limits)
+    jumps = impacts or any(event.changes for event in simulation.scene.events.values())
     integrator = simulation.integrator
     if integrator.adaptive:
         rtol, atol = settings.tolerance.rtol, settings.tolerance.atol
@@ -270,10 +274,10 @@ def _levels_of(simulation: PreparedSimulation) -> tuple[tuple[str, ...], Refinem
         ratios = (coarsest, coarsest / factor, coarsest / factor**2)
         also = [f", atol: {k * atol:.15g}" if atol is not None else "" for k in ratios]
         levels = [f"simulation.tolerance={{rtol: {k * rtol:.15g}{more}}}" for k, more in zip(ratios, also, strict=True)]
-        return tuple(levels), Refinement(factor, TOLERANCE_ORDER), impacts
+        return tuple(levels), Refinement(factor, TOLERANCE_ORDER), jumps
     steps = [settings.step / k for k in (1, 2, 4)]
     refinement = Refinement(2.0, 1.0, settings.step) if impacts else Refinement(2.0, float(integrator.order))
-    return tuple(f"simulation.step={step!r}" for step in steps), refinement, impacts
+    return tuple(f"simulation.step={step!r}" for step in steps), refinement, jumps
 
 
 def _certified_paths(simulation: PreparedSimulation, channels: Sequence[str]) -> list[str]:

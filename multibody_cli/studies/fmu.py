@@ -23,6 +23,7 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.output.file_replacement import replacement
 from multibody_cli.output.selection import select
 from multibody_cli.studies.expect import blank_trajectory
+from multibody_cli.studies.phases import without_events
 from multibody_cli.studies.simulation import PreparedSimulation
 
 DEFAULT = ("joints/*/q", "joints/*/v", "bodies/*/position")
@@ -70,12 +71,14 @@ def write_fmu(simulation: PreparedSimulation, channels: Sequence[str], path: Pat
     ------
     ResultError
         The scene has no such channel.
+    ArgumentError
+        The scene has events.
     OutputError
         The file cannot be written.
     """
     from pythonfmu3 import FmuBuilder
 
-    outputs = [*_outputs(simulation, channels)]
+    outputs = [*_outputs(without_events(simulation), channels)]
     settings, name = simulation.scene.simulation, identifier_of(simulation.scene.name)
     content = {
         "description": simulation.scene.description or simulation.scene.name,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from multibody_cli.compile import changed_model
 from multibody_cli.document.overrides import path_of
 from multibody_cli.document.source import StoredScene
-from multibody_cli.errors import Problem, SceneError
+from multibody_cli.errors import ArgumentError, Problem, SceneError
 from multibody_cli.events.phase import Changes
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Model, State
@@ -61,9 +61,13 @@ class Phases:
         return found is not None and found.active
 
     @property
-    def has_controllers(self) -> bool:
-        """Whether controllers of the scene are sampled."""
-        return len(self._simulation.compiled.model.controllers) > 0
+    def objection(self) -> str:
+        """Why no event may change the scene; empty if one may."""
+        if self._simulation.compiled.model.controllers:
+            return "sampled controllers count their periods in whole steps: an event may end the run, but not change it"
+        if self._simulation.scene.simulation.options.get("stabilization", "projection") != "projection":
+            return "events that change the scene require `stabilization: projection`, the default"
+        return ""
 
 
 def require_phases(simulation: PreparedSimulation) -> None:
@@ -88,8 +92,8 @@ def _problems(event: EventSpec, phases: Phases) -> Iterator[tuple[tuple[str, ...
         places[path] = ("impact", "constraint")
         if phases.is_active(event.impact.constraint):
             yield places[path], "expected a constraint with `active: false`, which acts at the event alone"
-    if event.changes and phases.has_controllers:
-        yield (), "sampled controllers count their periods in whole steps: only `end` and the instant are possible"
+    if event.changes and (reason := phases.objection):
+        yield (), reason
         return
     for path, place in places.items():
         try:
@@ -111,3 +115,19 @@ def _reason_against(path: NodePath | None) -> str:
     if len(path) > 2 and path[2] in OF_THE_START.get(section, ()):
         return "is part of the start of a run: let a constraint act for an instant, by `impact`"
     return ""
+
+
+def without_events(simulation: PreparedSimulation) -> PreparedSimulation:
+    """Return a scene that has no events, which whole runs alone locate.
+
+    Raises
+    ------
+    ArgumentError
+        It has events.
+    """
+    if simulation.scene.events:
+        raise ArgumentError(
+            f"{simulation.scene.name} has events, which only whole runs locate: run it as a whole, or leave them out "
+            "by `--set events={}`, in Python load('scene.yaml', ['events={}'])"
+        )
+    return simulation

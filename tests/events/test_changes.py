@@ -261,3 +261,31 @@ def test_branches_of_runs_whose_events_change_the_scene_are_refused(tmp_path):
     simulation.run(sink)
     with pytest.raises(ArgumentError, match="has events that change the scene"):
         earlier_scenes(read_trajectory(sink.path), simulation, "1 s")
+
+
+def test_constraints_that_are_not_met_are_reported():
+    text = CRANE.replace("ELEMENT", "couplings: {rope: {type: linear, terms: {fall: 1, flex: -1}, active: false}}")
+    text = text.replace("{SECTION.rope.active: false}", "{couplings.rope.active: true}")
+    outcome = prepare(SceneText(text, Path("scene.yaml"))).run_in_memory()[0].outcome
+    assert outcome.status == "diverged"
+    assert "t = 0.30003 s: the event `release` moves bodies at once, by" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["simulation.options.stabilization=baumgarte"], "events.bounce: events that change the scene require"),
+        (
+            [
+                "actuators={hold: {type: pd, joint: slide, kp: 1, kd: 1, period: 0.01}}",
+                "joints={slide: {type: prismatic, parent: world, child: ball, axis: [0, 0, 1]}}",
+                "bodies.ball={mass: 1, inertia: {principal: [1, 1, 1]}}",
+            ],
+            "events.bounce: sampled controllers count their periods in whole steps",
+        ),
+    ],
+)
+def test_what_events_cannot_change_beside(settings, message):
+    with pytest.raises(SceneError) as error:
+        prepare(SceneText(BALL, Path("scene.yaml")), settings)
+    assert message in str(error.value)
