@@ -89,8 +89,9 @@ def tangent_of(n):
 
 @formula
 def patch_axes(patch, bodies):
-    """Return the axes of a friction patch of a joint, world frame."""
-    return load(bodies[patch.carrier].R) @ load(patch.axes)
+    """Return the axes of a friction patch of a joint, world frame: those of M, or others in the parent."""
+    R = load(bodies[patch.carrier].R)
+    return R if patch.carrier == patch.row else R @ load(patch.axes)
 
 
 @formula
