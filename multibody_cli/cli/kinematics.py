@@ -146,6 +146,7 @@ def _linkage_rows(found: Kinematics) -> list[dict[str, Any]]:
         {
             "hinges": " ".join(one.bar.joints),
             "class": one.kind,
+            "branch": " ".join(one.branches),
             **dict(zip(("frame m", "input m", "coupler m", "output m"), map(float, one.lengths), strict=True)),
             "least transmission deg": float(np.degrees(one.transmission.min())),
             "largest deg": float(np.degrees(one.transmission.max())),

@@ -164,6 +164,18 @@ def test_a_marker_that_is_missing_is_left_out(tmp_path: Path) -> None:
     assert problem._fitted.remarks[0] == "missing, and left out there: arm/tip at 3 of 21 instants"
 
 
+def test_an_instant_without_any_marker_determines_nothing(tmp_path: Path) -> None:
+    (tmp_path / "scene.yaml").write_text(PLANE)
+    shoulder, elbow = 0.5 * TIMES, 0.5 - 0.3 * TIMES
+    nail = np.exp(1j * shoulder) * (1.0 + 0.5 * np.exp(1j * elbow))
+    marks = {"time": TIMES, "nail_x": nail.real, "nail_y": nail.imag} | circle(1.0, shoulder, "tip")
+    for name in [*marks][1:]:
+        marks[name] = np.where(np.arange(21) == 7, np.nan, marks[name])
+    problem = fitted(tmp_path, marks, ("nail=0.5",))
+    np.testing.assert_allclose(problem._fitted.configurations, np.column_stack([shoulder, elbow]), atol=1e-11)
+    assert "do not determine shoulder, elbow at 1 of 21 instants" in problem._fitted.remarks[1]
+
+
 def test_a_stretched_arm_is_not_determined_by_its_tip_alone(tmp_path: Path) -> None:
     """At full reach; the motion goes on through it, from one branch to the other."""
     (tmp_path / "scene.yaml").write_text(PLANE)

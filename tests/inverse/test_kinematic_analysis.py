@@ -102,7 +102,7 @@ def test_a_full_turn_of_a_crank(tmp_path: Path) -> None:
     np.testing.assert_allclose(found.a[:, 1:], accelerations, atol=1e-3)
     [linkage] = found.linkages
     assert linkage.bar.bodies == ("world", "crank", "coupler", "rocker")
-    assert linkage.kind == "crank-rocker"
+    assert (linkage.kind, linkage.branches) == ("crank-rocker", ("left",))
     np.testing.assert_allclose(linkage.lengths, CRANK_ROCKER, rtol=1e-12)
     frame, crank, coupler, rocker = CRANK_ROCKER
     span = frame**2 + crank**2 - 2.0 * frame * crank * np.cos(theta)
@@ -134,6 +134,7 @@ def test_dead_centres_of_a_rocker_that_drives(offset: float, scale: float, tmp_p
     np.testing.assert_allclose([one.position.time for one in found.singularities], instants, atol=1e-6)
     assert {one.kind for one in found.singularities} == {"dead centre"}
     assert found.singularities[0].moves == ("a", "b")
+    assert set(found.linkages[0].branches) == {"left", "right"}
     assert not analysed(path, motion, ("a",)).singularities
 
 
@@ -144,6 +145,7 @@ def test_branches_of_a_parallelogram_meet_where_it_is_flat(start: float, tmp_pat
     found = analysed(path)
     [linkage] = found.linkages
     assert linkage.kind == "parallelogram"
+    assert linkage.branches == ("right", "left")  # its crank turns past the frame
     [one] = found.singularities
     assert one.kind == "branching point"
     np.testing.assert_allclose(one.position.time, -start, atol=1e-6)
@@ -162,3 +164,14 @@ def test_markers_of_a_four_bar_and_refusals(tmp_path: Path) -> None:
         analysed(path)
     with pytest.raises(ArgumentError, match="--on e: no coordinate `e`"):
         analysed(path, tmp_path / "run.h5", ("e",))
+
+
+def test_the_other_assembly_branch_is_the_mirror_image(tmp_path: Path) -> None:
+    path = tmp_path / "bar.yaml"
+    found = []
+    for sign in (1.0, -1.0):
+        angles = tuple(sign * angle for angle in closed(CRANK_ROCKER, 0.3))
+        path.write_text(four_bar(CRANK_ROCKER, angles, f"{sign}*(0.3 + 2*pi*t)"))
+        found.append(analysed(path))
+    np.testing.assert_allclose(found[0].q, -found[1].q, atol=1e-12)
+    assert [one.linkages[0].branches for one in found] == [("left",), ("right",)]

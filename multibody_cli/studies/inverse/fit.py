@@ -48,7 +48,10 @@ NEARLY = 1e-7
 MOST_STEPS, MOST_SHORTER_STEPS = 200, 10
 
 MISFIT = 1e-6
-"""Residual relative to the length of the mechanism for which other starts are tried at the first instant."""
+"""Residual relative to the length of the mechanism above which other starts are tried.
+
+They are tried at the first instant, and where less is determined than at others.
+"""
 
 OFFSETS = (0.01, 0.1, 0.3, 1.0, 1.0, 3.0, 3.0, 3.0, 3.0)
 """Largest displacements of the other starts, rad or lengths of the mechanism."""
@@ -102,6 +105,7 @@ class Fitting:
         self._places = places[measured.coordinates]
         self._length = float(tree.length)
         count = len(measured.names)
+        self._fewest = model.nv  # coordinates that were not determined, at the instant with the fewest
         weights = np.sqrt(measured.weights)
         self._of_frames = weights[:count]
         self._of_coordinates = weights[count:] * self._length * tree.weights[measured.coordinates]
@@ -136,7 +140,9 @@ class Fitting:
     def _fit(self, k: int) -> Flags:
         """Fit instant k; return which coordinates (n,) are not determined."""
         cost, loose = self._descend(k)
-        if cost <= (MISFIT * self._length) ** 2 or not (k == 0 or loose.any()):
+        usual, count = self._fewest, int(np.count_nonzero(loose))
+        self._fewest = min(usual, count)
+        if cost <= (MISFIT * self._length) ** 2 or (k > 0 and count <= usual):
             return loose
         start, best = self._state.q.copy(), self._state.q.copy()
         for number, size in enumerate(OFFSETS):
@@ -188,10 +194,12 @@ class Fitting:
         """Return the step (nv,) from residuals (m,) with the Jacobian J (m, n), and undetermined directions (p, n)."""
         rows = self._rows
         particular, N = rows.particular(rows.errors()), rows.N
-        U, S, Vt = np.linalg.svd(J @ N, full_matrices=True)
+        A = np.zeros((max(len(r), N.shape[1]), N.shape[1]))  # rows of 0 complete its null space
+        A[: len(r)] = J @ N
+        U, S, Vt = np.linalg.svd(A, full_matrices=False)
         count = int(np.count_nonzero(UNDETERMINED * max(S.max(initial=0.0), 1e-300) < S))
         onto = N @ Vt[:count].T / S[:count]
-        z = U[:, :count].T @ (r - J @ particular)
+        z = U[: len(r), :count].T @ (r - J @ particular)
         C, values = rows.limits()
         z = z + least_correction(C @ onto, -values - C @ (particular + onto @ z))
         step = np.zeros(self._model.nv)

@@ -114,6 +114,19 @@ def transmission_angle(pins: Floats, axes: Floats) -> float:
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), abs(a @ b)))
 
 
+def branch_of(pins: Floats, axes: Floats) -> str:
+    """Return the assembly branch: the side of the pin of coupler and output, `left`, `right`, or `between` on the line.
+
+    The line leads from the pin of input and coupler to that of the output on the frame; the first axis points at the
+    observer.
+    """
+    line, side = pins[3] - pins[1], pins[2] - pins[1]
+    height = axes[0] @ np.cross(line, side)
+    if abs(height) <= EQUAL * (np.linalg.norm(line) + np.linalg.norm(side)) ** 2:
+        return "between"
+    return "left" if height > 0.0 else "right"
+
+
 def least_transmission_angle(lengths: Sequence[float]) -> float:
     """Return the least transmission angle over a full turn of the input, rad: its pins are on the line of the frame."""
     frame, first, coupler, last = lengths

@@ -22,6 +22,7 @@ from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
 from multibody_cli.studies.inverse.four_bars import (
     FourBar,
+    branch_of,
     four_bars,
     grashof_class,
     lengths_of,
@@ -54,12 +55,15 @@ class Linkage(Immutable, eq=False):
         Its class (`four_bars.grashof_class`).
     transmission
         (T,) transmission angles, rad.
+    branches
+        The assembly branches in the order of the motion (`four_bars.branch_of`); one, if it keeps its branch.
     """
 
     bar: FourBar
     lengths: Floats
     kind: str
     transmission: Floats
+    branches: tuple[str, ...]
 
 
 class Singularity(Immutable):
@@ -296,7 +300,9 @@ class KinematicProblem:
             lengths = lengths_of(*instants[0].pins[k])
             if lengths is not None:
                 angles = np.array([transmission_angle(*one.pins[k]) for one in instants])
-                yield Linkage(bar, lengths, grashof_class(lengths.tolist()), angles)
+                branches = dict.fromkeys(branch_of(*one.pins[k]) for one in instants)
+                branches.pop("between", None)
+                yield Linkage(bar, lengths, grashof_class(lengths.tolist()), angles, tuple(branches))
 
 
 NEAR = 1e-3
