@@ -24,6 +24,7 @@ from multibody_cli.version import __version__ as __version__
 if TYPE_CHECKING:
     from multibody_cli.api.equilibrium import equilibrium
     from multibody_cli.api.inverse import inverse
+    from multibody_cli.api.kinematics import kinematics
     from multibody_cli.api.modes import linearize, modes
     from multibody_cli.api.optimize import optimize
     from multibody_cli.api.scene import Scene, SceneWarning, UnsuccessfulRun, load, read
@@ -71,6 +72,7 @@ __all__ = [
     "compile_scene",
     "equilibrium",
     "inverse",
+    "kinematics",
     "linearize",
     "load",
     "load_scene",
@@ -85,6 +87,7 @@ __all__ = [
 _HOMES = {
     "api.equilibrium": ("equilibrium",),
     "api.inverse": ("inverse",),
+    "api.kinematics": ("kinematics",),
     "studies.linearization": ("LinearModel",),
     "api.modes": ("linearize", "modes"),
     "api.optimize": ("optimize",),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mbsim
+from multibody_cli.studies.inverse.study import InverseDynamics
 
 pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
 
@@ -41,7 +42,7 @@ TURNING = (
 )
 
 
-def forces_of(text: str, folder: Path) -> mbsim.InverseDynamics:
+def forces_of(text: str, folder: Path) -> InverseDynamics:
     path, run = folder / "sledge.yaml", folder / "run.h5"
     path.write_text(text)
     mbsim.load(path).run(run, overwrite=True)

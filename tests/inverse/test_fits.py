@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 from test_forces_of_runs import ARM, COUPLED, FOUR_BAR, TURNING
 
 import mbsim
@@ -35,12 +36,12 @@ def table(path: Path, columns: dict[str, np.ndarray]) -> Path:
     return path
 
 
-def places(run: mbsim.Dataset, body: str, point: str, axes: str = "xyz") -> dict[str, np.ndarray]:
+def places(run: xr.Dataset, body: str, point: str, axes: str = "xyz") -> dict[str, np.ndarray]:
     values = np.asarray(run[f"points/{body}/{point}/position"])
     return {f"points/{body}/{point}/position[{axis}]": values[:, "xyz".index(axis)] for axis in axes}
 
 
-def run_of(text: str, folder: Path) -> mbsim.Dataset:
+def run_of(text: str, folder: Path) -> xr.Dataset:
     path = folder / "scene.yaml"
     path.write_text(text)
     return mbsim.load(path).run(folder / "run.h5", overwrite=True)

@@ -175,3 +175,13 @@ def test_the_other_assembly_branch_is_the_mirror_image(tmp_path: Path) -> None:
         found.append(analysed(path))
     np.testing.assert_allclose(found[0].q, -found[1].q, atol=1e-12)
     assert [one.linkages[0].branches for one in found] == [("left",), ("right",)]
+
+
+def test_kinematics_from_python(tmp_path: Path) -> None:
+    path = tmp_path / "bar.yaml"
+    path.write_text(four_bar(CRANK_ROCKER, closed(CRANK_ROCKER, 0.3), "0.3 + 2*pi*t"))
+    found = mbsim.kinematics(path, start=0.1, end=0.2)
+    np.testing.assert_allclose(found.q[:, 0], 0.3 + 2.0 * np.pi * found.times, atol=1e-12)
+    assert len(found.times) == 11
+    with pytest.raises(ArgumentError, match="on: expected a list of texts"):
+        mbsim.kinematics(path, on="d")

@@ -3,7 +3,7 @@
 With the Jacobian G of the constraints, its columns in rad and lengths of the mechanism, and its rows relative to their
 scales, so that units have no effect, and G_d its columns of the coordinates that do not drive,
 
-    at a dead centre, G_d loses rank: the mechanism can move although what drives rests;
+    at a dead centre, G_d loses rank: the mechanism can move although the driving coordinates rest;
     at a branching point, all of G loses rank: the mechanism has more degrees of freedom there, and branches meet.
 
 The measure is the smallest singular value that is not 0 elsewhere, relative to the largest one.  Between instants, it
