@@ -117,7 +117,7 @@ def test_a_full_turn_of_a_crank(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
 @pytest.mark.parametrize("offset", [0.0, 0.37])
 def test_dead_centres_of_a_rocker_that_drives(offset: float, scale: float, tmp_path: Path) -> None:
-    """Where crank and coupler lie on a line, at an instant or between two; whatever the unit of length."""
+    """Where crank and coupler lie on a line, at an instant or between two, for any unit of length."""
     lengths = tuple(scale * one for one in CRANK_ROCKER)
     path = tmp_path / "bar.yaml"
     path.write_text(four_bar(lengths, closed(lengths, 0.3)))

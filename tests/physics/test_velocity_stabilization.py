@@ -144,7 +144,7 @@ def test_contacts_limits_and_friction_keep_the_velocities_of_rows(
 @pytest.mark.parametrize("method", ALL)
 @pytest.mark.parametrize("settings", [(NO_WALL,), (NO_WALL, LIMIT), (NO_WALL, FRICTION)])
 def test_the_ledger_has_the_work_of_the_rows(method: str, settings: tuple[str, ...], tmp_path: Path) -> None:
-    """Masses are constant, so that the work of impulses is exactly the change of energy, whatever the step."""
+    """Masses are constant, so that the work of impulses is exactly the change of energy, for any step."""
     found = channels(scene(tmp_path, WALL), f"simulation.method={method}", "simulation.step=0.005", *settings)
     assert found["energy/work/stabilization"][1] < -1.0  # the first step completes the rates
     np.testing.assert_allclose(found["energy/ledger_residual"], 0.0, atol=1e-13)
