@@ -112,13 +112,13 @@ def verb(
         if len(files) > 1 or channels or differences or frame or across or start is not None or end is not None:
             raise ArgumentError("--muscle draws one file alone, with --style and -o")
         return _write(picture, lambda: (_muscle(files[0], muscle, STYLES[style]), []))
-    if form is not None:
-        raise ArgumentError(f"--as {form} draws a table of `mbsim sweep`, and {files[0]} is the result of a run")
     if differences and len(files) == 1:
         raise ArgumentError("--differences requires two or more files")
     if len(files) > MOST_RUNS:
         raise ArgumentError(f"{len(files)} files are too many for one picture: the maximum is {MOST_RUNS}")
     trajectories = [expressed(read_trajectory(file), frame) for file in files]
+    if form is not None:
+        raise ArgumentError(f"--as {form} draws a table of `mbsim sweep`, and {files[0]} is the result of a run")
     stems = [stem(file) for file in files]
     labels = stems if len(set(stems)) == len(files) else files
     runs = [

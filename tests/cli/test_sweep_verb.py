@@ -366,6 +366,8 @@ def test_other_verbs_take_tables(mbsim: Command, folder: Path) -> None:
     assert {"vars.angle", "joints/hinge/q final"} <= {one["column"] for one in about["columns"]}
     for form in ("curves", "map", "parallel", "surface", "effects"):
         assert mbsim("plot", "a.h5", "--as", form, "-o", f"{form}.png").code == 0
+    missing = mbsim("plot", "c.h5", "--as", "surface")
+    assert (missing.code, "error: c.h5 does not exist" in missing.stderr) == (2, True)
     same, different = (mbsim("compare", "a.h5", name) for name in ("a.h5", "b.h5"))
     assert (same.code, different.code) == (0, 1)
     assert "run 5" in different.stdout

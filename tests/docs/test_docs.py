@@ -52,6 +52,7 @@ FOLLOWED += [
         "joints",
         "modes",
         "control",
+        "mechanisms",
         "muscles",
         "optimize",
         "plotting",
