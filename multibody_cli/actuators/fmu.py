@@ -12,6 +12,7 @@ import math
 import shutil
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -90,7 +91,7 @@ class FmuSpec(ActuatorSpec):
         return FmuLaw(name, resolve(self.file), tuple(self.inputs), self.output, tuple(self.start.items()), limits)
 
     def problems(self, resolve: Callable[[str], Path]) -> Iterator[tuple[NodePath, str]]:
-        """Yield the errors of the file, and variables that it does not have."""
+        """Yield the errors of the file, and scalars of type Real or Float64 that it does not have."""
         file = resolve(self.file)
         if not file.is_file():
             yield ("file",), f"file not found: {file}"
@@ -114,10 +115,10 @@ class FmuSpec(ActuatorSpec):
             if name not in settable:
                 yield ("inputs", name), f"the unit has no input `{name}`: {nearest(name, settable)}"
         if self.output not in known:
-            yield ("output",), f"the unit has no variable `{self.output}`: {nearest(self.output, known)}"
+            yield ("output",), f"the unit has no number `{self.output}`: {nearest(self.output, known)}"
         for name in self.start:
             if name not in known:
-                yield ("start", name), f"the unit has no variable `{name}`: {nearest(name, known)}"
+                yield ("start", name), f"the unit has no number `{name}`: {nearest(name, known)}"
 
 
 class _Unit:
@@ -180,6 +181,7 @@ class _Unit:
 
 def _close(fmu: Any, folder: str) -> None:
     """End an instance and remove its files."""
-    fmu.terminate()
-    fmu.freeInstance()
+    with suppress(Exception):  # a unit that failed may refuse to end
+        fmu.terminate()
+        fmu.freeInstance()
     shutil.rmtree(folder, ignore_errors=True)

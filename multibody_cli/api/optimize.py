@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -123,4 +123,5 @@ def optimize(
 
 def _as_text(value: Values) -> str:
     """Return start and bounds as `--vary` has them."""
-    return ",".join(map(str, [value] if isinstance(value, str | float | int) else value))
+    parts = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    return ",".join(map(str, parts))

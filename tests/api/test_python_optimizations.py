@@ -50,6 +50,7 @@ def test_the_runs_are_a_dataset_and_a_table_if_asked(folder: Path) -> None:
         int(values.argmin())
     )
     assert Path("runs.png").read_bytes().startswith(b"\x89PNG")
+    vary = {"vars.x": np.array([3.0, 0.5, 5.0])}
     again = mbsim.optimize(PLACE, f"{X} + 1/{X}", vary, output="runs.h5", jobs=1, overwrite=True)
     assert again.x == found.x
     with pytest.raises(mbsim.ArgumentError, match=r"best\.yaml exists: use overwrite=True"):
