@@ -17,6 +17,7 @@ from multibody_cli.studies.papers.measures import (
     MEASURES,
     corrections,
     cost,
+    expectations,
     history,
     iterations,
     multipliers,
@@ -146,6 +147,21 @@ def test_a_newton_step_has_the_unknowns_of_bodies_and_rows() -> None:
     settings = ["simulation.method=variational_maximal", "simulation.step=10 ms", "vars.swing=0.01"]
     found = measured(newton_step, scene=str(CHAIN), set=settings, size="vars.n", sizes=[1, 4], rounds=1)
     assert [row["unknowns"] for row in found.rows] == [11, 44]
+
+
+def test_expectations_are_counted_by_method() -> None:
+    """A scene with another gravity misses expectations by the method that has it alone."""
+    scene = {"scene": str(ROOT / "scenes/validation/redmax_scene_6.yaml")}
+    good, bad = (
+        measured(expectations, methods=["aba", "redmax"], rows={"6": scene}),
+        scene | {"set": {"aba": ["gravity=[0, 0, -900]"]}},
+    )
+    assert (good.rows, good.values) == (
+        [{"scene": "6", "aba": "8 of 8", "redmax": "8 of 8"}],
+        {"scenes": 1, "twice": 1},
+    )
+    found = measured(expectations, methods=["aba", "redmax"], rows={"6": bad})
+    assert (found.rows[0]["redmax"], found.values) == ("8 of 8", {"scenes": 1, "twice": 0})
 
 
 def test_every_measure_is_used_by_a_paper() -> None:
