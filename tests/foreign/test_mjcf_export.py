@@ -23,6 +23,7 @@ mujoco = pytest.importorskip("mujoco")
 
 REFUSED = {
     "affine_body": "bodies of MJCF are rigid",
+    "affine_contact": "bodies of MJCF are rigid",
     "massless_bodies": "an inertia that no body has",
     **dict.fromkeys(
         [

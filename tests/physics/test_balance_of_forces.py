@@ -25,7 +25,7 @@ from multibody_cli.studies.wrenches import Applied, applied_wrenches
 
 GALLERY = Path(__file__).parents[2] / "scenes" / "gallery"
 POINTS = {"o_": [0, 0, 0], "x_": [1, 0, 0], "y_": [0, 1, 0], "z_": [0, 0, 1]}
-WITHOUT_ORIENTATION = {"affine_body", "point_bodies", "springs"}
+WITHOUT_ORIENTATION = {"affine_body", "affine_contact", "point_bodies", "springs"}
 """Scenes of points and affine bodies alone, whose accelerations no named points have."""
 
 
