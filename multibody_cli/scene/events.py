@@ -65,4 +65,10 @@ class EventSpec(Spec):
     def _read_expression(cls, value: Any) -> Expression:
         if not isinstance(value, str):
             raise ValueError(f"expected an expression of channels, such as `joints.a.q`, found {format_value(value)}")
-        return read_expression(value, is_of_channels=False)
+        try:
+            return read_expression(value, is_of_channels=False)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; expected an expression that changes its sign at the event, of channels with dots and of "
+                "numbers in SI units, such as `joints.a.q - 0.5`"
+            ) from None

@@ -127,7 +127,24 @@ def without_events(simulation: PreparedSimulation) -> PreparedSimulation:
     """
     if simulation.scene.events:
         raise ArgumentError(
-            f"{simulation.scene.name} has events, which only whole runs locate: run it as a whole, or leave them out "
-            "by `--set events={}`, in Python load('scene.yaml', ['events={}'])"
+            f"{simulation.scene.name} has events, which only whole runs locate: run it as a whole, or {_REMEDY}"
         )
     return simulation
+
+
+def require_unchanged(simulation: PreparedSimulation) -> None:
+    """Refuse events that change the scene, for studies of one model.
+
+    Raises
+    ------
+    ArgumentError
+        It has such an event.
+    """
+    for name, event in simulation.scene.events.items():
+        if event.changes:
+            raise ArgumentError(
+                f"{simulation.scene.name}: the event `{name}` changes the scene, which only whole runs do: {_REMEDY}"
+            )
+
+
+_REMEDY = "leave the events out by `--set events={}`, in Python load('scene.yaml', ['events={}'])"

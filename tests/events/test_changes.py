@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mbsim
 from multibody_cli.document.source import SceneText
 from multibody_cli.errors import ArgumentError, SceneError
 from multibody_cli.output.hdf5 import Hdf5Sink
@@ -237,7 +238,10 @@ simulation: {duration: 0.5, step: 0.5 ms}
         ("{when: t - 1, set: {simulation.step: 1}}", "an event changes elements and `inputs`, not `simulation`"),
         ("{when: t - 1, set: {joints.rail.type: revolute}}", "changes coordinates, channels or energy accounts"),
         ("{when: t - 1, end: true, set: {inputs.push: 0}}", "the run ends at the event: omit `set` and `impact`"),
-        ("{when: t - 1, impact: {constraint: floor}}", "events.one.impact.constraint"),
+        ("{when: t - 1, impact: {constraint: floor}}", "events.one.impact.constraint: unknown constraint `floor`"),
+        ("{when: joints.rail.q > 1}", "a comparison cannot be used here; expected an expression that changes its sign"),
+        ("{when: joints/rail/q - 1}", "of channels with dots"),
+        ("{when: joints.rail.q - 1 mm}", "of numbers in SI units, such as `joints.a.q - 0.5`"),
     ],
 )
 def test_messages(event, message):
@@ -261,6 +265,24 @@ def test_branches_of_runs_whose_events_change_the_scene_are_refused(tmp_path):
     simulation.run(sink)
     with pytest.raises(ArgumentError, match="has events that change the scene"):
         earlier_scenes(read_trajectory(sink.path), simulation, "1 s")
+
+
+@pytest.mark.parametrize("study", ["modes", "linearize", "inverse", "kinematics"])
+def test_studies_of_one_model_refuse_events_that_change_it(study, tmp_path):
+    """After the spring has snapped, the mode and the force are others."""
+    scene, table = tmp_path / "scene.yaml", tmp_path / "motion.csv"
+    scene.write_text(SPRING)
+    table.write_text("time,rail\n" + "".join(f"{k / 100},{0.5 - (k / 100) ** 2}\n" for k in range(21)))
+    given = {"motion": table} if study in ("inverse", "kinematics") else {"at": 0.2}
+    with pytest.raises(ArgumentError, match=r"the event `snap` changes the scene, .*--set events=\{\}"):
+        getattr(mbsim, study)(scene, **given)
+    getattr(mbsim, study)(scene, **given, overrides=["events={}"])
+
+
+def test_modes_about_the_start_are_those_before_all_events(tmp_path):
+    scene = tmp_path / "scene.yaml"
+    scene.write_text(SPRING)
+    assert [mode.damped_frequency for mode in mbsim.modes(scene).modes] == pytest.approx([math.sqrt(8 / 2) / math.tau])
 
 
 def test_constraints_that_are_not_met_are_reported():

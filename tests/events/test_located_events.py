@@ -194,7 +194,7 @@ def test_messages(event, message):
 def test_a_simulation_in_python_refuses_events():
     import mbsim
 
-    with pytest.raises(ArgumentError, match="thrown_ball has events"):
+    with pytest.raises(ArgumentError, match="thrown-ball has events"):
         mbsim.Simulation(mbsim.load(SCENES / "thrown_ball.yaml"))
     assert mbsim.Simulation(mbsim.load(SCENES / "thrown_ball.yaml", ["events={}", "expect=[]"])).time == 0.0
 

@@ -190,3 +190,16 @@ bodies:
         Loss("approximated", ("bodies", body, "points", point), f"its link is `{link}`, since another one has its name")
         for body, point, link in (("a", "b", "b_"), ("b", "tip", "tip_"), ("b", "b", "b__"))
     ]
+
+
+def test_events_are_losses(tmp_path: Path) -> None:
+    source = written(
+        """
+bodies: {a: {mass: 1, inertia: {principal: [1, 1, 1]}}}
+joints: {hinge: {type: revolute, child: a, axis: [0, 0, 1]}}
+events: {apex: {when: joints.hinge.v}}
+""",
+        tmp_path,
+    )
+    _, _, losses = exported(source, tmp_path, "urdf")
+    assert Loss("dropped", ("events", "apex"), "an event is not exported") in losses

@@ -42,11 +42,14 @@ def check_expectations(draft: Draft) -> None:
 
 
 def check_events(draft: Draft) -> None:
-    """Check the channels of the expressions of events."""
+    """Check the channels of the expressions of events, and the constraints of their impacts."""
     known = channels(draft.scene) if draft.scene.events else {}
     for name, event in draft.scene.events.items():
         for reference in channels_of(event.when):
             check_reference(draft, ("events", name, "when"), reference, known)
+        if event.impact is not None and (held := event.impact.constraint) not in draft.names("constraints"):
+            message = f"unknown constraint `{held}`; {nearest(held, draft.names('constraints'))}"
+            draft.report(("events", name, "impact", "constraint"), message)
 
 
 def _check_instant(draft: Draft, path: NodePath, expectation: ValueExpectation) -> None:

@@ -19,6 +19,7 @@ SECTIONS = {
     "functions": "a function of expressions",
     "surfaces": "a surface of paths",
     "paths": "a path",
+    "events": "an event",
 }
 """Sections of a scene that a format may lack."""
 

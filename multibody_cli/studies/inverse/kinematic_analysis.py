@@ -36,6 +36,7 @@ from multibody_cli.studies.inverse.singular_positions import (
     singular_positions,
 )
 from multibody_cli.studies.inverse.study import ROUND_OFF, Question
+from multibody_cli.studies.phases import require_unchanged
 from multibody_cli.studies.simulation import PreparedSimulation
 
 MOVES = 1e-3
@@ -136,12 +137,14 @@ class KinematicProblem:
     Raises
     ------
     ArgumentError
-        A file or a name cannot be used, or there is neither a file nor a prescribed motion.
+        A file or a name cannot be used, there is neither a file nor a prescribed motion, or an event changes
+        the scene.
     RunFailed
         The constraints cannot be satisfied.
     """
 
     def __init__(self, prepared: PreparedSimulation, question: Question) -> None:
+        require_unchanged(prepared)
         self._model, self._scene = prepared.compiled.model, prepared.scene
         self._names, self._state = Coordinates(self._scene, self._model), prepared.fresh_state()
         self._fitted = self._read(prepared, question)

@@ -32,6 +32,7 @@ from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, mo
 from multibody_cli.studies.inverse.loads import outside_of_tables
 from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree
 from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
+from multibody_cli.studies.phases import require_unchanged
 from multibody_cli.studies.simulation import PreparedSimulation
 
 OVERRIDES = ("simulation.method=aba", "simulation.options={}", "expect=[]")
@@ -192,10 +193,11 @@ class InverseProblem:
     Raises
     ------
     ArgumentError
-        A file or a name cannot be used.
+        A file or a name cannot be used, or an event changes the scene.
     """
 
     def __init__(self, prepared: PreparedSimulation, question: Question, motion: MeasuredMotion | None = None) -> None:
+        require_unchanged(prepared)
         model, scene = prepared.compiled.model, prepared.scene
         if not question.reserve > 0.0:
             raise ArgumentError(f"--reserve {question.reserve:g}: expected a force above 0")

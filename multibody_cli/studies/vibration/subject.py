@@ -11,6 +11,7 @@ from multibody_cli.errors import ArgumentError, QuantityError, RunFailed
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import Model, State
 from multibody_cli.scene.timing import integer_multiple
+from multibody_cli.studies.phases import require_unchanged
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.statics.study import StaticProblem, Statics, require_instant
 
@@ -43,7 +44,7 @@ def subject_of(
     Raises
     ------
     ArgumentError
-        The time is negative or no whole number of steps.
+        The time is negative or no whole number of steps, or an event of the run changes the scene.
     RunFailed
         The run diverged, or there is no equilibrium.
     """
@@ -56,6 +57,7 @@ def subject_of(
     with np.errstate(over="ignore", invalid="ignore"):
         method.start(state)
         if at:
+            require_unchanged(prepared)
             require_instant(at)
             try:
                 integer_multiple(at, prepared.scene.simulation.step, "--at", "simulation.step")
