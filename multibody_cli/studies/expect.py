@@ -5,6 +5,7 @@ To add an assertion, add its check to `CHECKS`, with the keyword of the scene fi
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -241,7 +242,10 @@ def read_entry(entry: Entry, trajectory: Trajectory) -> ChannelRecord:
 
 
 def evaluate_expression(expression: Expression, trajectory: Trajectory) -> ChannelRecord:
-    """Return the values (T, 1) of an expression of channels; NaN where it has none."""
+    """Return the values (T, 1) of an expression of channels; NaN where it has none.
+
+    An expression that is one channel has its units.
+    """
     columns = [_read_channel(reference, trajectory) for reference in channels_of(expression)]
     for column in columns:
         if column.values.shape[1] != 1:
@@ -249,7 +253,8 @@ def evaluate_expression(expression: Expression, trajectory: Trajectory) -> Chann
     names = ("t", *expression.references)
     rows = np.column_stack([trajectory.time, *(column.values for column in columns)]).tolist()
     values = np.array([[_value_of(expression, dict(zip(names, row, strict=True)))] for row in rows])
-    return replace(columns[0], path=expression.text, values=values.reshape(len(rows), 1), units="", same="")
+    units = columns[0].units if isinstance(expression.body, ast.Name) else ""
+    return replace(columns[0], path=expression.text, values=values.reshape(len(rows), 1), units=units, same="")
 
 
 def read_channels(entry: Entry, trajectory: Trajectory) -> list[ChannelRecord]:

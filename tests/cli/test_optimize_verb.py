@@ -271,6 +271,10 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
         (["--minimize", X, "--vary", "vars.y=4,5,1"], "of vars.y, the lower one first: write --vary vars.y=4,1,5"),
         (["--minimize", X, "--subject-to", f"{Y} < 2"], "expected an expression, one of <=, >=, =="),
         (["--minimize", X, "--subject-to", f"{Y} <= high"], "expected an expression, one of <=, >=, =="),
+        (
+            ["--minimize", X, "--subject-to", f"{Y} <= 30 deg"],
+            f"`{Y}` is in m, but `deg` is the unit of a",
+        ),
         (["--minimize", X, "--subject-to", f"{Y} <= 1", "--algorithm", "nelder-mead"], "takes neither constraints"),
         (["--minimize", X, "--vary", "vars.x=1"], "a parameter is varied twice"),
         (["--minimize", X, "--minimize", X], "an objective is given twice"),

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from multibody_cli.document.table_file import NO_UNIT
 from multibody_cli.errors import ArgumentError, MbsimError, ResultError
 from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
 from multibody_cli.output.rows import Column
-from multibody_cli.spec.units import quantity
+from multibody_cli.spec.units import kind_of, parse_unit, quantity, split_quantity
 from multibody_cli.studies.expect import blank_trajectory
 from multibody_cli.studies.fit import FreeParameter
 from multibody_cli.studies.simulation import PreparedSimulation
@@ -30,6 +31,7 @@ class Constraint(Immutable):
     kept: Kept
     relation: str
     bound: float
+    unit: str = ""  # that in which the bound is written; empty for a number in SI units
 
     def margin(self, value: float) -> float:
         """Return the distance to the bound: negative if a value violates an inequality, not zero for an equality."""
@@ -122,7 +124,29 @@ def read_constraint(text: str) -> Constraint:
         raise ArgumentError(f"--subject-to {text}: {error}") from None
     if number is None or not left or not math.isfinite(number[0]):
         raise ArgumentError(f"{expected}, as in 'joints.hinge.q@max <= 30 deg'")
-    return Constraint(text, read_objective(left, "--subject-to"), relations[0], number[0])
+    unit = (split_quantity(right) or ("", ""))[1]
+    return Constraint(text, read_objective(left, "--subject-to"), relations[0], number[0], unit)
+
+
+def require_units(problem: Problem, columns: Sequence[Column]) -> None:
+    """Refuse bounds with a unit of another quantity than their channel; expressions have no unit.
+
+    Raises
+    ------
+    ArgumentError
+        There is one.
+    """
+    of = {kept: column.units for kept, column in zip(problem.kept, columns, strict=True)}
+    for one in problem.constraints:
+        possible = of[one.kept].split(" or ")  # a multiplier is a force or a moment
+        if not one.unit or {"", "SI"}.intersection(possible):
+            continue
+        given = parse_unit(one.unit)
+        if given.dimension not in [parse_unit("rad" if unit == NO_UNIT else unit).dimension for unit in possible]:
+            raise ArgumentError(
+                f"--subject-to {one.text}: `{one.kept.channel}` is in {of[one.kept]}, but `{one.unit}` is the unit of "
+                f"{kind_of(given.dimension)}"
+            )
 
 
 def columns_of(kept: Sequence[Kept], simulation: PreparedSimulation) -> list[Column]:

@@ -21,7 +21,7 @@ from multibody_cli.output.sweep_table import KeyValues, write_sweep_table
 from multibody_cli.studies.fit import ASSEMBLED
 from multibody_cli.studies.optimize.algorithms import ALGORITHMS, LOCAL, Ending, best_of, minimize
 from multibody_cli.studies.optimize.pareto import not_dominated, trace_front
-from multibody_cli.studies.optimize.problem import Constraint, Problem, columns_of
+from multibody_cli.studies.optimize.problem import Constraint, Problem, columns_of, require_units
 from multibody_cli.studies.optimize.trials import Execute, Exhausted, Stopped, Trial, Trials
 from multibody_cli.studies.simulation import PreparedSimulation, prepare
 from multibody_cli.studies.sweep.batch import SweepTask, forget_scene
@@ -197,6 +197,7 @@ def plan(
         given = {f"--set {text}": f"--vary {text}" for text in starts}
         raise error.with_places(lambda place: given.get(place, place)) from None
     columns = tuple(columns_of(problem.kept, first))
+    require_units(problem, columns)
     content = {
         "text": plain(read_scene(scene).root),
         "task": [task.overrides, [asdict(one) for one in task.kept]],

@@ -209,8 +209,8 @@ def _scalars(one: Kept, trajectory: Trajectory) -> Iterator[tuple[str, str, str,
     """Yield name, units and description of each scalar that is reduced, and a function that reads it from a run."""
     expression = one.expression
     if expression is not None:
-        _values_of(trajectory, expression)
-        yield one.channel, "", "Expression of channels, in SI units.", partial(_values_of, expression=expression)
+        units = evaluate_expression(expression, trajectory).units
+        yield one.channel, units, "Expression of channels, in SI units.", partial(_values_of, expression=expression)
         return
     for scalar in select(trajectory, [one.channel]):
         description = trajectory.channel(scalar.channel).description
