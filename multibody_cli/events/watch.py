@@ -235,6 +235,7 @@ class Watch:
             spec = self._specs[crossing.event]
             self.record.rows.append((crossing.event, start + crossing.length, crossing.sign))
             self.record.counts[crossing.event] += 1
+            self.record.signs[crossing.event] = crossing.sign  # the rest of the step does not record it again
             if spec.end or spec.changes:
                 return crossing
         return None

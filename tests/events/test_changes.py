@@ -259,6 +259,17 @@ def test_events_that_undo_each_other():
     assert not trajectory.channel("inputs/push").values.any()
 
 
+@pytest.mark.parametrize("instant", [0.50003, 0.50007, 0.5])
+@by_all_methods
+def test_an_event_before_a_change_in_one_step_is_recorded_once(method, instant):
+    """An event that records, at the instant of a change or before it in the same step, has one row."""
+    change = instant if instant == 0.5 else 0.50007
+    events = f"{{mark: {{when: t - {instant}}}, on: {{when: t - {change}, set: {{inputs.push: 2}}}}}}"
+    trajectory = run(SPRING, f"simulation.method={method}", f"events={events}", "simulation.duration=0.51")
+    assert [trajectory.events.names[k] for k in trajectory.events.event] == ["mark", "on"]
+    np.testing.assert_allclose(trajectory.events.time, [instant, change], atol=ROUND_OFF)
+
+
 def test_branches_of_runs_whose_events_change_the_scene_are_refused(tmp_path):
     sink = Hdf5Sink(tmp_path / "run.h5")
     simulation = prepare(SceneText(BALL, Path("scene.yaml")))
