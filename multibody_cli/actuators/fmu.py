@@ -31,6 +31,12 @@ from multibody_cli.spec.signal import Signal
 REALS = ("Real", "Float64")
 """Types of variables that are numbers, in FMI 2.0 and 3.0."""
 
+MODULE = "resources/slavemodule.txt"
+"""File of a unit of PythonFMU: the name of its module, of which Python imports one in a process."""
+
+_imported: dict[str, str] = {}
+"""Token of the unit whose module this process has imported, by the name of the module."""
+
 PACKAGE = "needs FMPy: pip install 'multibody-cli[fmi]'"
 
 
@@ -160,6 +166,7 @@ class _Unit:
 
         description: Any = read_model_description(str(self._law.file))
         folder = extract(str(self._law.file))
+        _require_own_module(Path(folder), description)
         fmu: Any = instantiate_fmu(folder, description, "CoSimulation")
         self._fmu = fmu
         weakref.finalize(self, _close, fmu, folder)
@@ -177,6 +184,19 @@ class _Unit:
             fmu.enterInitializationMode(startTime=time)
         self._set(inputs.tolist())
         fmu.exitInitializationMode()
+
+
+def _require_own_module(folder: Path, description: Any) -> None:
+    """Refuse a unit of PythonFMU which would run the module of another one, that has the same name."""
+    file = folder / MODULE
+    if not file.is_file():
+        return
+    module, token = file.read_text(encoding="utf-8").strip(), description.guid or description.instantiationToken
+    if _imported.setdefault(module, token) != token:
+        raise RunFailed(
+            f"this process has another unit whose Python module is `{module}` too, and Python imports one of them: "
+            "pack one under another name"
+        )
 
 
 def _close(fmu: Any, folder: str) -> None:

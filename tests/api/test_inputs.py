@@ -89,7 +89,7 @@ def test_the_bits_are_those_of_a_scene_with_that_value():
     ("name", "value", "error", "message"),
     [
         ("throtle", 1.0, UnknownName, "no input `throtle`"),
-        ("wave", 1.0, ArgumentError, "as a function of time"),
+        ("wave", 1.0, ArgumentError, "is a function of time in the scene"),
         ("throttle", math.inf, ArgumentError, "a finite number"),
         ("throttle", "fast", ArgumentError, "a finite number"),
     ],

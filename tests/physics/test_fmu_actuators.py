@@ -21,7 +21,7 @@ from pythonfmu3 import Float64, Fmi3Causality, Fmi3Slave, Fmi3Variability
 from pythonfmu3.fmi3slave import Fmi3Status, Fmi3StepResult
 
 
-class servo(Fmi3Slave):
+class cart_servo(Fmi3Slave):
     """u = kp (target - q) - kd v; `count` is the number of steps, and `late` the force of the last step."""
 
     def __init__(self, **words):
@@ -58,7 +58,7 @@ actuators:
 simulation: {{duration: 0.3 s, step: 1 ms}}
 output: {{every: 5 ms}}
 """
-UNIT = "type: fmu, file: servo.fmu, inputs: {q: joints.slide.q, v: v}, output: force, start: {kp: 40, kd: 6}"
+UNIT = "type: fmu, file: cart_servo.fmu, inputs: {q: joints.slide.q, v: v}, output: force, start: {kp: 40, kd: 6}"
 LAW = "type: pd, kp: 40, kd: 6, target: 0.5"
 CHANNELS = ["joints/slide/q", "joints/slide/v", "actuators/servo/force", "energy/total"]
 
@@ -67,8 +67,8 @@ CHANNELS = ["joints/slide/q", "joints/slide/v", "actuators/servo/force", "energy
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the unit."""
     folder = tmp_path_factory.mktemp("unit")
-    (folder / "servo.py").write_text(SERVO)
-    subprocess.run([sys.executable, "-m", "pythonfmu3", "build", "-f", "servo.py"], cwd=folder, check=True)
+    (folder / "cart_servo.py").write_text(SERVO)
+    subprocess.run([sys.executable, "-m", "pythonfmu3", "build", "-f", "cart_servo.py"], cwd=folder, check=True)
     return folder
 
 
@@ -76,7 +76,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unit(packed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the unit, in the working directory."""
     monkeypatch.chdir(packed)
-    return packed / "servo.fmu"
+    return packed / "cart_servo.fmu"
 
 
 def run_of(law: str, **settings: str) -> dict[str, np.ndarray]:
@@ -131,11 +131,11 @@ simulation: {duration: 0.3 s, step: 5 ms, integrator: rk4}
 def test_a_unit_of_version_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pythonfmu")
     monkeypatch.chdir(tmp_path)
-    Path("servo.py").write_text("""\
+    Path("cart_servo.py").write_text("""\
 from pythonfmu import Fmi2Causality, Fmi2Slave, Real
 
 
-class servo(Fmi2Slave):
+class cart_servo(Fmi2Slave):
     def __init__(self, **words):
         super().__init__(**words)
         self.q = self.v = self.kp = self.kd = 0.0
@@ -149,7 +149,7 @@ class servo(Fmi2Slave):
     def do_step(self, current_time, step_size):
         return True
 """)
-    subprocess.run([sys.executable, "-m", "pythonfmu", "build", "-f", "servo.py"], check=True)
+    subprocess.run([sys.executable, "-m", "pythonfmu", "build", "-f", "cart_servo.py"], check=True)
     Path("cart.yaml").write_text(SCENE.format(law=UNIT))
     # the packers of both versions embed Python, and do not share a process
     subprocess.run([sys.executable, "-m", "multibody_cli", "run", "cart.yaml", "-o", "cart.h5"], check=True)
@@ -177,6 +177,15 @@ def test_a_checkpoint_cannot_continue_with_the_state_of_a_unit(unit: Path) -> No
     with pytest.raises(RunFailed, match=r"actuators\.servo: the state of the unit .* is not kept in checkpoints"):
         other.step(20)
     simulation.step(20)
+
+
+def test_a_unit_does_not_run_the_module_of_another_one(unit: Path, tmp_path: Path) -> None:
+    """Python has one module of a name: the second unit would have the law of the first one."""
+    run_of(UNIT)
+    (tmp_path / "cart_servo.py").write_text(SERVO.replace("self.kp *", "2 * self.kp *"))
+    subprocess.run([sys.executable, "-m", "pythonfmu3", "build", "-f", "cart_servo.py"], cwd=tmp_path, check=True)
+    with pytest.raises(RunFailed, match="another unit whose Python module is `cart_servo` too"):
+        run_of(UNIT.replace("cart_servo.fmu", str(tmp_path / "cart_servo.fmu")))
 
 
 def test_a_unit_that_fails_ends_the_run_with_its_name(unit: Path) -> None:
