@@ -230,15 +230,22 @@ class Watch:
         return report
 
     def _record(self, crossings: list[Crossing], start: float) -> Crossing | None:
-        """Record crossings, up to the first one that acts; return this, or None."""
+        """Record crossings, up to the first one that acts; return this, or None.
+
+        Those at the instant of one that ends the run are recorded too.
+        """
+        acting: Crossing | None = None
         for crossing in crossings:
+            if acting is not None and crossing.length - acting.length > ROUND_OFF * self._step:
+                break
             spec = self._specs[crossing.event]
             self.record.rows.append((crossing.event, start + crossing.length, crossing.sign))
             self.record.counts[crossing.event] += 1
             self.record.signs[crossing.event] = crossing.sign  # the rest of the step does not record it again
-            if spec.end or spec.changes:
-                return crossing
-        return None
+            acting = acting or (crossing if spec.end or spec.changes else None)
+            if acting is not None and not self._specs[acting.event].end:
+                break
+        return acting
 
     def _values(self, report: Report) -> Floats:
         self._report = report

@@ -270,6 +270,15 @@ def test_an_event_before_a_change_in_one_step_is_recorded_once(method, instant):
     np.testing.assert_allclose(trajectory.events.time, [instant, change], atol=ROUND_OFF)
 
 
+@pytest.mark.parametrize("first", ["mark", "stop"])
+def test_all_events_at_the_end_of_a_run_are_recorded(first):
+    entries = {"mark": "mark: {when: t - 0.50003}", "stop": "stop: {when: t - 0.50003, end: true}"}
+    events = f"{{{entries.pop(first)}, {next(iter(entries.values()))}, late: {{when: t - 0.50005}}}}"
+    trajectory = run(SPRING, f"events={events}")
+    assert sorted(trajectory.events.names[k] for k in trajectory.events.event) == ["mark", "stop"]
+    np.testing.assert_allclose(trajectory.events.time, 0.50003, atol=ROUND_OFF)
+
+
 def test_branches_of_runs_whose_events_change_the_scene_are_refused(tmp_path):
     sink = Hdf5Sink(tmp_path / "run.h5")
     simulation = prepare(SceneText(BALL, Path("scene.yaml")))

@@ -75,6 +75,8 @@ def closed(lengths: tuple[float, ...], theta: float) -> tuple[float, float, floa
         ((0.5, 0.2, 0.4, 0.3), "change point, crank-rocker"),
         ((0.2, 0.3, 0.4, 0.5), "change point, double-crank"),
         ((0.5, 0.2, 0.4, 0.3 - 1e-6), "triple-rocker"),
+        ((0.7, 0.1, 0.4, 0.2), "immovable"),
+        ((0.7 - 1e-6, 0.1, 0.4, 0.2), "triple-rocker"),
         ((0.5, 0.2, 0.4, 0.3 + 1e-6), "crank-rocker"),
     ],
 )

@@ -94,11 +94,14 @@ def grashof_class(lengths: Sequence[float]) -> str:
     """Return the class of a four-bar with the lengths of frame, input, coupler and output.
 
     Special cases of a change point have their names: `parallelogram` (or antiparallelogram, on its other branch),
-    `rhombus`, and `kite`, whose equal links are neighbours.
+    `rhombus`, and `kite`, whose equal links are neighbours.  If one link is as long as the others together, they lie on
+    a line: `immovable`.
     """
     frame, first, coupler, last = lengths
     small = EQUAL * sum(lengths)
     shortest, p, q, longest = sorted(lengths)
+    if longest >= shortest + p + q - small:
+        return "immovable"
     if abs(shortest + longest - p - q) > small:
         return CLASSES[int(np.argmin(lengths))] if shortest + longest < p + q else "triple-rocker"
     if abs(frame - coupler) <= small and abs(first - last) <= small:
