@@ -10,7 +10,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.inverse import FILTER, WEIGHT, misfit_rows, remark
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import PATH, run_settings
+from multibody_cli.cli.options import PATH, replaced_values
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import FROM, TO, prepare_and_warn
 from multibody_cli.cli.tables import counted, show, show_json, show_table
@@ -30,7 +30,7 @@ MOST_NAMES = 5
 @FILTER
 @FROM
 @TO
-@run_settings
+@replaced_values
 @click.option(
     "-o",
     "--output",

@@ -234,18 +234,18 @@ class Watch:
 
         Those at the instant of one that ends the run are recorded too.
         """
-        acting: Crossing | None = None
+        first: Crossing | None = None
         for crossing in crossings:
-            if acting is not None and crossing.length - acting.length > ROUND_OFF * self._step:
+            if first is not None and crossing.length - first.length > ROUND_OFF * self._step:
                 break
             spec = self._specs[crossing.event]
             self.record.rows.append((crossing.event, start + crossing.length, crossing.sign))
             self.record.counts[crossing.event] += 1
             self.record.signs[crossing.event] = crossing.sign  # the rest of the step does not record it again
-            acting = acting or (crossing if spec.end or spec.changes else None)
-            if acting is not None and not self._specs[acting.event].end:
+            first = first or (crossing if spec.end or spec.changes else None)
+            if first is not None and not self._specs[first.event].end:
                 break
-        return acting
+        return first
 
     def _values(self, report: Report) -> Floats:
         self._report = report
