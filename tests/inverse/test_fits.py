@@ -165,16 +165,27 @@ def test_a_marker_that_is_missing_is_left_out(tmp_path: Path) -> None:
     assert problem._fitted.remarks[0] == "missing, and left out there: arm/tip at 3 of 21 instants"
 
 
-def test_an_instant_without_any_marker_determines_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("weights", [("nail=0.5",), ("tip=0",)])
+def test_an_instant_at_which_nothing_counts_is_left_out(tmp_path: Path, weights: tuple[str, ...]) -> None:
+    """Splines lead past it; a guess there would change rates and accelerations around it."""
     (tmp_path / "scene.yaml").write_text(PLANE)
-    shoulder, elbow = 0.5 * TIMES, 0.5 - 0.3 * TIMES
+    shoulder, elbow = 0.5 * np.sin(3.0 * TIMES), 0.8 + 0.3 * np.cos(2.0 * TIMES)
     nail = np.exp(1j * shoulder) * (1.0 + 0.5 * np.exp(1j * elbow))
     marks = {"time": TIMES, "nail_x": nail.real, "nail_y": nail.imag} | circle(1.0, shoulder, "tip")
-    for name in [*marks][1:]:
+    for name in [*marks][1:3] if weights == ("tip=0",) else [*marks][1:]:
         marks[name] = np.where(np.arange(21) == 7, np.nan, marks[name])
-    problem = fitted(tmp_path, marks, ("nail=0.5",))
-    np.testing.assert_allclose(problem._fitted.configurations, np.column_stack([shoulder, elbow]), atol=1e-11)
-    assert "do not determine shoulder, elbow at 1 of 21 instants" in problem._fitted.remarks[1]
+    problem, kept = fitted(tmp_path, marks, weights), np.arange(21) != 7
+    np.testing.assert_allclose(problem._fitted.configurations, np.column_stack([shoulder, elbow])[kept], atol=1e-9)
+    np.testing.assert_array_equal(problem._fitted.motion.times, TIMES[kept])
+    assert problem._fitted.remarks[0] == "nothing is measured at t = 0.35 s: the motion has no such instant"
+    acceleration = -4.5 * np.sin(3.0 * TIMES[kept])
+    np.testing.assert_allclose(problem._fitted.motion.a[5:9, 0], acceleration[5:9], atol=5e-3)
+
+
+def test_weights_of_which_none_counts_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "scene.yaml").write_text(PLANE)
+    with pytest.raises(ArgumentError, match="nothing that is measured has a weight above 0"):
+        fitted(tmp_path, {"time": TIMES} | circle(1.0, TIMES, "tip"), ("tip=0",))
 
 
 def test_a_stretched_arm_is_not_determined_by_its_tip_alone(tmp_path: Path) -> None:

@@ -210,6 +210,9 @@ def _misfits(measured: MeasuredFrames, fit: Fit, coordinates: Coordinates) -> It
 
 def _remarks(measured: MeasuredFrames, fit: Fit, coordinates: Coordinates) -> Iterator[str]:
     count = len(measured.times)
+    if measured.left_out:
+        instants = [f"t = {time:g} s" for time in measured.left_out]
+        yield f"nothing is measured at {listed(instants, MOST_NAMES, 'instants')}: the motion has no such instant"
     gaps = [f"{name} at {missing} of {count} instants" for name, missing in missing_counts(measured)]
     if gaps:
         yield f"missing, and left out there: {listed(gaps, MOST_NAMES, 'others')}"

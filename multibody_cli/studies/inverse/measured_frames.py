@@ -52,6 +52,8 @@ class MeasuredFrames(Immutable, eq=False):
         (f + g,) weights of frames and coordinates.
     ignored
         Columns that are neither.
+    left_out
+        Instants of the file, s, at which nothing that counts is measured.
     """
 
     source: str
@@ -64,6 +66,7 @@ class MeasuredFrames(Immutable, eq=False):
     values: Floats
     weights: Floats
     ignored: tuple[str, ...]
+    left_out: tuple[float, ...]
 
 
 class Frames:
@@ -154,19 +157,26 @@ class FrameColumns:
             A quaternion is none, or a weight has no quantity.
         """
         names, missing = [*self._found], np.full((len(self._times), 4), math.nan)
-        positions = [self._found[name].get("position", missing[:, :3]) for name in names]
-        rotations = [self._unit(name, self._found[name].get("quaternion", missing)) for name in names]
+        positions = np.stack([self._found[name].get("position", missing[:, :3]) for name in names], axis=1)
+        rotations = np.stack([self._unit(name, self._found[name].get("quaternion", missing)) for name in names], axis=1)
+        values = np.reshape([*found.values()], (len(found), len(self._times))).T
+        factors = self._weights([*names, *(coordinates.by_index(iv).name for iv in found)], weights)
+        counts = np.isfinite(np.concatenate([positions, rotations], axis=2)).any(axis=2)
+        known = (np.concatenate([counts, np.isfinite(values)], axis=1) & (factors > 0.0)).any(axis=1)
+        if not known.any():
+            raise ArgumentError(f"{self._source}: nothing that is measured has a weight above 0")
         return MeasuredFrames(
             source=self._source,
-            times=self._times,
+            times=self._times[known],
             names=tuple(map(decoded, names)),
             frames=records(np.array([self._frames.all[name] for name in names], FIXED_FRAME)),
-            positions=np.stack(positions, axis=1),
-            rotations=np.stack(rotations, axis=1),
+            positions=positions[known],
+            rotations=rotations[known],
             coordinates=np.array([*found], np.int64),
-            values=np.reshape([*found.values()], (len(found), len(self._times))).T,
-            weights=self._weights([*names, *(coordinates.by_index(iv).name for iv in found)], weights),
+            values=values[known],
+            weights=factors,
             ignored=tuple(ignored),
+            left_out=tuple(self._times[~known].tolist()),
         )
 
     def _unit(self, name: str, values: Floats) -> Floats:
