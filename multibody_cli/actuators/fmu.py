@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -187,16 +188,17 @@ class _Unit:
 
 
 def _require_own_module(folder: Path, description: Any) -> None:
-    """Refuse a unit of PythonFMU which would run the module of another one, that has the same name."""
+    """Refuse a unit of PythonFMU which would run another module of this process, that has the same name."""
     file = folder / MODULE
     if not file.is_file():
         return
     module, token = file.read_text(encoding="utf-8").strip(), description.guid or description.instantiationToken
-    if _imported.setdefault(module, token) != token:
+    if _imported.get(module, token) != token or (module in sys.modules and module not in _imported):
         raise RunFailed(
-            f"this process has another unit whose Python module is `{module}` too, and Python imports one of them: "
-            "pack one under another name"
+            f"this process has another Python module `{module}`, and Python imports one of a name: pack the unit under "
+            "another name"
         )
+    _imported[module] = token
 
 
 def _close(fmu: Any, folder: str) -> None:

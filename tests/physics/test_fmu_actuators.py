@@ -114,15 +114,15 @@ def test_a_scene_that_was_exported_is_an_actuator_of_another(unit: Path) -> None
 
     swing = """\
 mbsim: 1
-name: swing
+name: driving_swing
 inputs: {torque: 0}
 bodies: {rod: {mass: 1, com: [0, 0, -0.5], inertia: {principal: [0.02, 0.02, 0.01]}}}
 joints: {hinge: {type: revolute, child: rod, axis: [0, 1, 0], q: 60 deg, force: inputs.torque}}
 simulation: {duration: 0.3 s, step: 5 ms, integrator: rk4}
 """
     scene = mbsim.load(swing)
-    write_fmu(scene.prepared, ["joints/hinge/q"], Path("swing.fmu"))
-    law = "type: fmu, file: swing.fmu, inputs: {inputs.torque: 0.5}, output: joints.hinge.q"
+    write_fmu(scene.prepared, ["joints/hinge/q"], Path("driving_swing.fmu"))
+    law = "type: fmu, file: driving_swing.fmu, inputs: {inputs.torque: 0.5}, output: joints.hinge.q"
     found = run_of(law)["actuators/servo/force"][::2, 0]
     own = mbsim.load(swing, {"inputs.torque": 0.5, "output.every": "10 ms"}).run(channels=["joints/hinge/q"])
     np.testing.assert_array_equal(found, own["joints/hinge/q"].values[:, 0])
@@ -184,8 +184,12 @@ def test_a_unit_does_not_run_the_module_of_another_one(unit: Path, tmp_path: Pat
     run_of(UNIT)
     (tmp_path / "cart_servo.py").write_text(SERVO.replace("self.kp *", "2 * self.kp *"))
     subprocess.run([sys.executable, "-m", "pythonfmu3", "build", "-f", "cart_servo.py"], cwd=tmp_path, check=True)
-    with pytest.raises(RunFailed, match="another unit whose Python module is `cart_servo` too"):
+    with pytest.raises(RunFailed, match="another Python module `cart_servo`"):
         run_of(UNIT.replace("cart_servo.fmu", str(tmp_path / "cart_servo.fmu")))
+    (tmp_path / "fractions.py").write_text(SERVO.replace("class cart_servo", "class fractions"))
+    subprocess.run([sys.executable, "-m", "pythonfmu3", "build", "-f", "fractions.py"], cwd=tmp_path, check=True)
+    with pytest.raises(RunFailed, match="another Python module `fractions`"):
+        run_of(UNIT.replace("cart_servo.fmu", str(tmp_path / "fractions.fmu")))
 
 
 def test_a_unit_that_fails_ends_the_run_with_its_name(unit: Path) -> None:
