@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.kernel import Floats
+from multibody_cli.model import Model
 from multibody_cli.scene.schema import SceneSpec
 
 EQUAL = 1e-9
@@ -66,6 +68,30 @@ def four_bars(scene: SceneSpec, driving: Collection[str]) -> Iterator[FourBar]:
                 if numbers[frame] == min(map(numbers.__getitem__, bodies)):
                     joints = sides[first], links[first][coupler], links[coupler][last], sides[last]
                     yield FourBar(joints, bodies)
+
+
+class Pins:
+    """The hinges of a four-bar, each fixed in its parent body."""
+
+    def __init__(self, bar: FourBar, scene: SceneSpec, model: Model) -> None:
+        names, frames = model.names, model.system.tree.frames
+        rows = {WORLD: 0} | dict(zip(names.bodies, names.body_rows.tolist(), strict=True))
+        self._fixed: list[tuple[int, Floats, Floats]] = []
+        for name in bar.joints:
+            spec: Any = scene.joints[name]
+            row, origin, axis = rows[spec.parent], np.array(spec.origin.position), np.array(spec.axis)
+            w, u = spec.origin.rotation[0], np.array(spec.origin.rotation[1:])
+            axis = axis + 2.0 * np.cross(u, np.cross(u, axis) + w * axis)
+            if spec.parent != WORLD:
+                R = np.asarray(frames[row]["frame"]).reshape(3, 3).T  # stored by columns
+                origin, axis = frames[row]["origin"] + R @ origin, R @ axis
+            self._fixed.append((row, origin, axis / np.linalg.norm(axis)))
+
+    def at(self, bodies: np.ndarray) -> tuple[Floats, Floats]:
+        """Return the points (4, 3) and the directions (4, 3) of the axes in the world."""
+        turned = [np.asarray(bodies[row]["R"]).reshape(3, 3).T for row, _, _ in self._fixed]
+        places = [bodies[row]["x"] + R @ origin for (row, origin, _), R in zip(self._fixed, turned, strict=True)]
+        return np.array(places), np.array([R @ axis for (_, _, axis), R in zip(self._fixed, turned, strict=True)])
 
 
 def lengths_of(pins: Floats, axes: Floats) -> Floats | None:

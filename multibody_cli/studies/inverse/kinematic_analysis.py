@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import BPoly
@@ -12,16 +12,15 @@ from scipy.interpolate import BPoly
 from multibody_cli.errors import ArgumentError, RunFailed, nearest
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.assemble import Assembler
-from multibody_cli.joints.spec import WORLD
 from multibody_cli.kernel import Floats, Integers, frozen
-from multibody_cli.model import Model, State
-from multibody_cli.scene.schema import SceneSpec
+from multibody_cli.model import State
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
 from multibody_cli.studies.inverse.four_bars import (
     FourBar,
+    Pins,
     branch_of,
     four_bars,
     grashof_class,
@@ -314,27 +313,3 @@ NEAR = 1e-3
 
 def _singular_values(matrix: Floats) -> Floats:
     return np.asarray(np.linalg.svd(matrix, compute_uv=False)) if matrix.size else np.zeros(0)
-
-
-class Pins:
-    """The hinges of a four-bar, each fixed in its parent body."""
-
-    def __init__(self, bar: FourBar, scene: SceneSpec, model: Model) -> None:
-        names, frames = model.names, model.system.tree.frames
-        rows = {WORLD: 0} | dict(zip(names.bodies, names.body_rows.tolist(), strict=True))
-        self._fixed: list[tuple[int, Floats, Floats]] = []
-        for name in bar.joints:
-            spec: Any = scene.joints[name]
-            row, origin, axis = rows[spec.parent], np.array(spec.origin.position), np.array(spec.axis)
-            w, u = spec.origin.rotation[0], np.array(spec.origin.rotation[1:])
-            axis = axis + 2.0 * np.cross(u, np.cross(u, axis) + w * axis)
-            if spec.parent != WORLD:
-                R = np.asarray(frames[row]["frame"]).reshape(3, 3).T  # stored by columns
-                origin, axis = frames[row]["origin"] + R @ origin, R @ axis
-            self._fixed.append((row, origin, axis / np.linalg.norm(axis)))
-
-    def at(self, bodies: np.ndarray) -> tuple[Floats, Floats]:
-        """Return the points (4, 3) and the directions (4, 3) of the axes in the world."""
-        turned = [np.asarray(bodies[row]["R"]).reshape(3, 3).T for row, _, _ in self._fixed]
-        places = [bodies[row]["x"] + R @ origin for (row, origin, _), R in zip(self._fixed, turned, strict=True)]
-        return np.array(places), np.array([R @ axis for (_, _, axis), R in zip(self._fixed, turned, strict=True)])
