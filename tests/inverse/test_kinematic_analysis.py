@@ -116,6 +116,28 @@ def test_a_full_turn_of_a_crank(tmp_path: Path) -> None:
     assert not found.held
 
 
+def test_a_four_bar_does_not_depend_on_the_axes_of_its_joint_frames(tmp_path: Path) -> None:
+    """A hinge about x of a frame that is turned so that x is z of the bodies."""
+    plain = four_bar(CRANK_ROCKER, closed(CRANK_ROCKER, 0.3), "0.3 + 2*pi*t")
+    turned = "{rotation: {axis: [0, 1, 0], angle: -90 deg}"
+    place = f"{turned}, position: [{CRANK_ROCKER[1]}, 0, 0]}}"
+    text = plain.replace(
+        "a: {type: revolute, child: crank, axis: [0, 0, 1]",
+        f"a: {{type: revolute, child: crank, axis: [1, 0, 0], origin: {turned}}}, child_origin: {turned}}}",
+    ).replace(
+        f"child: coupler, origin: {{position: [{CRANK_ROCKER[1]}, 0, 0]}}, axis: [0, 0, 1]",
+        f"child: coupler, origin: {place}, child_origin: {turned}}}, axis: [1, 0, 0]",
+    )
+    assert text.count("-90 deg") == 4
+    linkages = []
+    for k, one in enumerate((plain, text)):
+        path = tmp_path / f"bar{k}.yaml"
+        path.write_text(one)
+        linkages.append(analysed(path).linkages[0])
+    assert [(one.kind, one.branches) for one in linkages] == [("crank-rocker", ("left",))] * 2
+    np.testing.assert_allclose(linkages[1].transmission, linkages[0].transmission, atol=1e-12)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
 @pytest.mark.parametrize("offset", [0.0, 0.37])
 def test_dead_centres_of_a_rocker_that_drives(offset: float, scale: float, tmp_path: Path) -> None:
