@@ -117,6 +117,11 @@ def _stability(found: Statics) -> str:
     if len(one.stiffness) == 0:
         return "stable, since nothing can move"
     least = f"least stiffness {one.stiffness[0]:.4g} J, of {found.softest}"
+    if one.touched:
+        rows = f"{counted(one.touched, 'limit')} that {'touches' if one.touched == 1 else 'touch'} without force"
+        return (
+            f"{found.stability} in the displacements that {rows} {'allows' if one.touched == 1 else 'allow'}; {least}"
+        )
     if found.stability == "unstable":
         return f"unstable in {counted(one.unstable, 'direction')}, {least}"
     if found.stability == "neutral":
@@ -141,7 +146,7 @@ def _remark(found: Statics) -> None:
     """Report if the equilibrium or its forces are not unique."""
     if found.held:
         messages.note("contacts and friction may hold others nearby as well: this is the one that the start leads to")
-    if found.found.neutral:
+    if found.stability == "neutral":
         words = counted(found.found.neutral, "direction")
         messages.note(f"the equilibrium is one of a continuum: nothing opposes small displacements in {words}")
     if found.redundant:
@@ -162,7 +167,8 @@ def as_data(found: Statics) -> dict[str, Any]:
         "softest": found.softest,
         "unstable_directions": one.unstable,
         "neutral_directions": one.neutral,
-        "isolated": one.neutral == 0 and not found.held,
+        "touched_rows": one.touched,
+        "isolated": found.stability in ("stable", "unstable"),
         "has_potential": one.potential,
         "rows": [{"element": row.element, "direction": row.direction, "force": row.force} for row in found.rows],
         "open": list(found.open),

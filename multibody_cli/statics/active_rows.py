@@ -1,7 +1,9 @@
 """Multipliers that balance forces: of equalities of either sign, of touched one-sided rows of at least 0.
 
 Among all multipliers, those have the least unbalanced force.  It is the force along the motions that the rows allow:
-without it there is equilibrium.  Rows that depend on others share their multipliers with the least sum of squares.
+without it there is equilibrium.  Rows that depend on others share their multipliers with the least sum of squares:
+first that of one-sided rows, all of which may press, then that of equalities.  Touched rows that do not press have no
+force in this distribution, and leave displacements to one side.
 """
 
 from __future__ import annotations
@@ -16,6 +18,12 @@ from multibody_cli.kernel import Flags, Floats
 
 PRESSED = 1e-12
 """Multiplier of a one-sided row, relative to the largest force, from which it counts as pressed."""
+
+LEAST_NORM = 1e-7
+"""Factor of the multipliers beside the unbalanced forces, relative to the rows: it selects those of the least norm.
+
+Rows that are independent have multipliers with errors of its square.
+"""
 
 
 class Balance(NamedTuple):
@@ -39,9 +47,15 @@ def balance(forces: Floats, G: Floats, equality: Flags, touching: Flags) -> Bala
     active = equality.copy()
     N = motions(G[active])
     if touching.any():
-        pressing, _ = nnls((G[touching] @ N).T, -N.T @ forces)
-        active[np.flatnonzero(touching)[pressing > PRESSED * np.abs(forces).max(initial=0.0)]] = True
-        N = motions(G[active])
+        own, left = (G[touching] @ N).T, -N.T @ forces
+        factor = LEAST_NORM * np.abs(own).max(initial=0.0) * np.eye(own.shape[1])
+        pressing, _ = nnls(np.vstack([own, factor]), np.append(left, np.zeros(own.shape[1])))
+        pressed = pressing > PRESSED * np.abs(forces).max(initial=0.0)
+        active[np.flatnonzero(touching)[pressed]] = True
+        x = np.zeros(len(G))
+        x[active & ~equality] = np.linalg.lstsq(own[:, pressed], left, rcond=RANK)[0]
+        x += multipliers(forces + G.T @ x, G, equality)
+        return Balance(x, active, motions(G[active]))
     return Balance(multipliers(forces, G, active), active, N)
 
 

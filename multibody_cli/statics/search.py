@@ -27,7 +27,8 @@ from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model, State
 from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.statics.active_rows import RANK, Balance, balance, multipliers
-from multibody_cli.statics.second_variation import SecondVariation, scales, second_variation
+from multibody_cli.statics.admissible import Stability, stability_on_cone
+from multibody_cli.statics.second_variation import scales, second_variation
 from multibody_cli.statics.unbalanced_forces import FITTED, SECOND, UnbalancedForces, displaced
 
 MOST_STEPS = 300
@@ -93,6 +94,10 @@ class Equilibrium(Immutable, eq=False):
         Whether the stiffness is symmetric, as that of forces with a potential.
     steps
         Number of steps of Newton's method.
+    touched
+        Number of one-sided rows that are closed without force: they restrict displacements to one side.
+    on_cone
+        Stability on the displacements that these rows allow; "stable" without them, where the stiffness decides.
     """
 
     state: State
@@ -103,15 +108,28 @@ class Equilibrium(Immutable, eq=False):
     directions: Floats
     potential: bool
     steps: int
+    touched: int = 0
+    on_cone: Stability = "stable"
+
+    @property
+    def stability(self) -> Stability:
+        """Stability by the second variation on the admissible displacements; `unknown` without a potential."""
+        if self.touched:
+            return self.on_cone if self.potential else "unknown"
+        if self.unstable:
+            return "unstable"
+        if not self.potential:
+            return "unknown"
+        return "neutral" if self.neutral else "stable"
 
     @property
     def unstable(self) -> int:
-        """Number of directions in which the energy decreases."""
+        """Number of directions in which the energy decreases, on both sides of touched rows."""
         return int(np.count_nonzero(self.stiffness < 0.0))
 
     @property
     def neutral(self) -> int:
-        """Number of directions in which nothing opposes a displacement."""
+        """Number of directions in which nothing opposes a displacement, on both sides of touched rows."""
         return int(np.count_nonzero(self.stiffness == 0.0))
 
 
@@ -258,16 +276,17 @@ class Search:
         """Return the size of the forces that balance, J."""
         return max(self._weight, _largest(here.forces), _largest(here.G.T * here.balance.x))
 
-    def _second_variation(self, here: Place) -> tuple[Floats, SecondVariation, bool]:
-        """Return the stiffness (k, k), its symmetric part by its signs, and whether it is symmetric."""
+    def _second_variation(self, here: Place) -> tuple[Floats, Floats, Floats]:
+        """Return the stiffness (k, k), samples of its error (p, k, k), and the least error of its diagonal (k,)."""
         K, *samples = self._stiffness(here, FITTED)
-        least = np.finfo(float).eps * self._square * np.diag(self._mass_matrix(here))
-        return K, *second_variation(K, np.array(samples), least)
+        return K, np.array(samples), np.finfo(float).eps * self._square * np.diag(self._mass_matrix(here))
 
     # --- results --------------------------------------------------------------------------------------------------
     def _found(self, here: Place) -> Equilibrium:
-        K, variation, symmetric = self._second_variation(here)
+        K, samples, least = self._second_variation(here)
+        variation, symmetric = second_variation(K, samples, least)
         stiffness, axes = variation.eigenvalues(np.eye(len(K)))
+        touched = here.G[self._holonomic & ~here.balance.active & (here.errors <= TOUCHING)] @ here.balance.N
         state = self._forces.state.copy()
         state.q[:] = here.q
         return Equilibrium(
@@ -279,11 +298,13 @@ class Search:
             directions=self._whole(here.balance.N @ axes),
             potential=symmetric,
             steps=self._steps,
+            touched=len(touched),
+            on_cone=stability_on_cone(K, samples, least, touched),
         )
 
     def _endless(self, here: Place, reason: str) -> NoEquilibrium:
         """Return the failure of a search that does not end: of forces that no stiffness opposes, if there are any."""
-        still = self._second_variation(here)[1].still
+        still = second_variation(*self._second_variation(here))[0].still
         along = still @ (still.T @ here.unbalanced)
         if _largest(along) > BALANCED * self._scale(here):
             return self._failure(here, "nothing holds it", along)

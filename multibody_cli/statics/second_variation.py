@@ -91,14 +91,30 @@ def second_variation(K: Floats, samples: Floats, least: Floats) -> tuple[SecondV
     sizes = np.maximum(np.abs(K), errors)
     scale = scales(np.maximum(sizes, sizes.T))
     difference = scale[:, None] * np.maximum(np.abs(K - K.T) - errors - errors.T, 0.0) * scale
+    values, axes = signs(K, samples, least, scale)
+    zero = values == 0.0
+    own = axes[:, ~zero]
+    K = 0.5 * (K + K.T)
+    found = SecondVariation(K, own / values[~zero] @ own.T, _orthonormal(axes[:, zero]))
+    return found, bool(difference.max(initial=0.0) <= ASYMMETRY)
+
+
+def signs(K: Floats, samples: Floats, least: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Return values (n,) with the signs of K, 0 where errors may cause them, and axes (n, n) in which K is diagonal.
+
+    Parameters
+    ----------
+    K, samples, least
+        As for `second_variation`.
+    scale
+        Factors s (n,): the values are the eigenvalues of diag(s) K diag(s), without its antisymmetric part.
+    """
     K, samples = (0.5 * (one + one.swapaxes(-1, -2)) for one in (K, samples))
     values, axes = np.linalg.eigh(scale[:, None] * K * scale)
     error = CERTAIN * _root_mean_square(np.linalg.norm(scale[:, None] * samples * scale @ axes, axis=1))
     error += CERTAIN * np.linalg.norm((scale**2 * least)[:, None] * axes, axis=0)
-    zero = np.abs(values) <= error + len(K) * np.finfo(float).eps
-    own = scale[:, None] * axes[:, ~zero]
-    found = SecondVariation(K, own / values[~zero] @ own.T, _orthonormal(scale[:, None] * axes[:, zero]))
-    return found, bool(difference.max(initial=0.0) <= ASYMMETRY)
+    certain = np.abs(values) > error + len(K) * np.finfo(float).eps
+    return np.where(certain, values, 0.0), scale[:, None] * axes
 
 
 def diagonal(values: Floats) -> SecondVariation:

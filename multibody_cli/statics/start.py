@@ -44,7 +44,7 @@ def start_in_equilibrium(loaded: LoadedScene, model: Model, state: State, writte
     except NoEquilibrium as error:
         raise loaded.error(explained(held, error), *PLACE) from None
     state.q[:], state.z[:], state.v[:] = found.state.q, found.state.z, written
-    if found.unstable:
+    if found.stability == "unstable":
         yield (
             f"{loaded.where(*PLACE)}: simulation.start: the equilibrium is unstable, and round-off determines the "
             "motion: see `mbsim equilibrium`, which computes those beside it"

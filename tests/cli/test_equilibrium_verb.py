@@ -43,6 +43,16 @@ def test_an_unstable_start_lists_the_equilibria_beside_it(mbsim: Command, folder
     assert "beside it, equilibrium 2: stable" in ending.stdout
 
 
+def test_a_limit_without_force_allows_displacements_to_one_side(mbsim: Command, folder: Path) -> None:
+    (folder / "rod.yaml").write_text(SCENE.replace("v: 3", "limits: ['90 deg', '170 deg'], q: '90 deg'"))
+    ending = mbsim("equilibrium", "rod.yaml")
+    assert "stable in the displacements that 1 limit that touches without force allows; least stiffness 9.81 J" in (
+        ending.stdout
+    )
+    data = json.loads(mbsim("equilibrium", "rod.yaml", "--json").stdout)
+    assert (data["stability"], data["touched_rows"], data["open"]) == ("stable", 1, ["joints.hinge"])
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

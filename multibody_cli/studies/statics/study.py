@@ -109,13 +109,7 @@ class Statics(Immutable, eq=False):
 
         `held` where contacts or dry friction hold the scene: it is one of a set.
         """
-        if self.held:
-            return "held"
-        if self.found.unstable:
-            return "unstable"
-        if not self.found.potential:
-            return "unknown"
-        return "neutral" if self.found.neutral else "stable"
+        return "held" if self.held else self.found.stability
 
 
 class StaticProblem:
@@ -192,7 +186,7 @@ class StaticProblem:
         if violation := domain_violation(self.model, found.state):
             raise RunFailed(f"no equilibrium: {violation}")
         self._require_steady(found)
-        others = self._beside(found) if found.unstable and found.potential else ()
+        others = self._beside(found) if found.stability == "unstable" and found.potential else ()
         return self._named(found, others)
 
     def _beside(self, found: Equilibrium) -> tuple[Statics, ...]:
