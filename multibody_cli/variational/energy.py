@@ -15,9 +15,9 @@ for the modified Hamiltonian.
 
 from __future__ import annotations
 
-from multibody_cli.forces.elements import apply_forces, elastic_energy
-from multibody_cli.kernel import kernel
-from multibody_cli.linalg.vectors import copy
+from multibody_cli.forces.elements import elastic_energy
+from multibody_cli.kernel import kernel, template
+from multibody_cli.method_kernels import evaluate
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
 from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy
@@ -71,12 +71,15 @@ def update_modified_energy(system, work, step, kinetic, q, v):
     step.energy[2] = modified if len(step.settings.stages) == 1 else step.energy[0]
 
 
-@kernel
-def compute_powers(system, work, step, t, q, v, powers):
-    """Compute the powers of all forces at the velocities from the momenta; prescribed motions keep their powers."""
-    apply_forces(system.forces, t, q, v, work, step.powers)
-    copy_drive_powers(system.motions, work.rows, powers, step.powers)
-    copy(step.powers, powers)
+@template(evaluate)
+def add_drive_powers(system, work, step, t, q, v, powers):
+    """Compute the powers of prescribed motions and of rows at a node, with its velocities from the momenta.
+
+    They are functions of the state, so that the ledger has the order of the motion, also in composed steps; the forces
+    that act at the end of a step are evaluated with velocities of second order.
+    """
+    evaluate(system, work, t, q, v, step.scratch, step.powers)
+    copy_drive_powers(system.motions, work.rows, step.powers, powers)
 
 
 @kernel

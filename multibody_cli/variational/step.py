@@ -41,6 +41,7 @@ from typing import Any
 
 from multibody_cli.constraint_solver.solver import VELOCITY, write_rhs, zero_rhs
 from multibody_cli.constraints.reduction import update_dependent_coordinates
+from multibody_cli.forces.elements import apply_forces
 from multibody_cli.joints.motion import prescribe, prescribe_rates
 from multibody_cli.kernel import formula, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.linalg.vectors import add, add_scaled, copy
@@ -73,7 +74,6 @@ from multibody_cli.variational.discrete_motion import (
     store_discrete_momenta,
     store_start_of_step,
 )
-from multibody_cli.variational.energy import compute_powers
 from multibody_cli.variational.poses import compute_poses
 from multibody_cli.variational.step_forces import add_force_impulses
 from multibody_cli.variational.workspace import (
@@ -145,7 +145,7 @@ def end_forces(system: Any, work: Any, step: Any, h: float) -> None:
 
 @optional_kernel_parameter
 def add_drive_powers(system: Any, work: Any, step: Any, t: float, q: Any, v: Any, powers: Any) -> None:
-    """Compute the powers of drives against forces within the step: `step_forces.add_drive_powers`."""
+    """Compute the powers of drives at a node of the step: `energy.add_drive_powers`."""
 
 
 @optional_kernel_parameter
@@ -367,7 +367,7 @@ def complete_step(system, work, step, state, powers, t, h):
     add(v, work.response)
     add_velocity_changes(tree.links, work.bodies)
     complete_rows(system, work, step, v, state.ledger)
-    compute_powers(step.forces.nodes, work, step, t, q, v, powers)
+    apply_forces(step.forces.nodes.forces, t, q, v, work, powers)
     add_drive_powers(system, work, step, t, q, v, powers)
 
 

@@ -60,7 +60,6 @@ from multibody_cli.variational.discrete_motion import (
     relative_quaternion,
     rotation_factor,
 )
-from multibody_cli.variational.energy import copy_drive_powers
 
 
 class StepForces(NamedTuple):
@@ -230,13 +229,6 @@ def end_forces(system, work, step, h):
     clear_loop_coordinates(system.tree, work.impulse)
     for j in range(len(work.impulse)):
         step.residual_carry_over[j] += work.impulse[j]
-
-
-@template(evaluate)
-def add_drive_powers(system, work, step, t, q, v, powers):
-    """Compute the powers of prescribed motions and of rows with all forces as they are at this end of the step."""
-    evaluate(system, work, t, q, v, step.scratch, step.powers)
-    copy_drive_powers(system.motions, work.rows, step.powers, powers)
 
 
 @kernel

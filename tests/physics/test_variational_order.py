@@ -114,6 +114,35 @@ def test_prescribed_motion_is_of_second_order(given: str, method: str) -> None:
     assert orders(gaps)[0] == pytest.approx(2.0, abs=0.2)
 
 
+DRIVES: dict[str, dict[str, Any]] = {
+    "position": {"joints": {"shoulder": {"motion": {"position": GIVEN["position"]}}}},
+    "velocity": {"joints": {"shoulder": {"motion": {"velocity": GIVEN["velocity"]}}}},
+    "acceleration": {"joints": {"shoulder": {"motion": {"acceleration": GIVEN["acceleration"]}, "v": 1.6}}},
+    "row of positions": {
+        "joints": {"shoulder": {"q": 0, "v": 1.6}},
+        "constraints": {"drive": {"type": "expression", "inputs": {"q": "shoulder"}, "value": "q - 0.4*sin(4*t)"}},
+    },
+}  # fmt: skip
+
+
+@both_methods
+@pytest.mark.parametrize("order", [4, 6])
+@pytest.mark.parametrize("drive", DRIVES)
+def test_drives_keep_the_order_of_motion_and_ledger(drive: str, order: int, method: str) -> None:
+    """The power of a drive is a function of the state at nodes, and composed steps integrate it as the motion."""
+    scene, h = changed(delivered("double_pendulum_rods"), DRIVES[drive]), STEPS[order]
+    exact, errors, gaps = end_of(finely(scene), 1.0), [], []
+    for step in (h, h / 2):
+        run = stepped(scene, method, step, order=order)
+        before = run.energy()[1]
+        errors.append(float(np.abs(end_of(run, 1.0) - exact).max()))
+        total, left = run.energy()
+        gaps.append(abs(left - before))
+        assert abs(total - before) > 0.1  # the drive did work
+    assert orders(errors) == [pytest.approx(order, abs=0.1)]
+    assert orders(gaps) == [pytest.approx(order, abs=0.1)]
+
+
 # --- constraints --------------------------------------------------------------------------------------------------
 COUPLED: dict[str, dict[str, Any]] = {
     "gear": {"couplings": {"teeth": {"type": "gear", "joints": ["shoulder", "elbow"], "ratio": -0.5}}},

@@ -34,7 +34,7 @@ from multibody_cli.method_kernels import (
 from multibody_cli.methods.contract import Dynamics
 from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import System
-from multibody_cli.variational import arrivals, step_forces
+from multibody_cli.variational import arrivals, energy, step_forces
 from multibody_cli.variational.constrained import (
     add_violated_rows,
     correct_rows,
@@ -280,10 +280,10 @@ def bind(
         bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else {}, is_implicit)
         for finder in root_finders
     ]
-    contacts = complete = losses = begin = guess = drives = None
+    contacts = complete = losses = begin = guess = None
+    drives = bound_kernel(energy.add_drive_powers, evaluate=dynamics.evaluate) if has_drives else None
     if is_implicit:
         begin = bound_kernel(step_forces.begin_forces, evaluate=dynamics.evaluate)
-        drives = bound_kernel(step_forces.add_drive_powers, evaluate=dynamics.evaluate) if has_drives else None
         guess = bound_kernel(evaluate_forces_at_rates, evaluate_forces=step_forces.evaluate_forces)
     if dynamics.solve_contact_step:
         contacts = bound_kernel(
