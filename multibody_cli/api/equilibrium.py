@@ -44,8 +44,9 @@ def equilibrium(
     Returns
     -------
     Statics
-        `statics["hinge"]` is the value of a coordinate, rad or m; `stability`, `rows` with the forces of limits, loops
-        and constraints, `drives`, `others`; `found` has the state, the residual, and the stiffness.
+        `statics["hinge"]` is the value of a coordinate, rad or m; `stability`, `is_unique`, `rows` with the forces of
+        limits, loops and constraints, `points` with those of contacts, `drives`, `others`; `found` has the state, the
+        residual, and the stiffness.
 
     Raises
     ------

@@ -17,6 +17,9 @@ from multibody_cli.cli.tables import counted, show, show_json, show_table
 if TYPE_CHECKING:
     from multibody_cli.studies.statics.study import Statics
 
+CERTAIN = 1e-9
+"""Component of a force of contact, relative to the largest, that is more than the error of a position of rest."""
+
 MOST_ROWS = 40
 """Largest number of lines of a table; `--json` contains all."""
 
@@ -112,8 +115,15 @@ def _show_part(rows: list[dict[str, Any]]) -> None:
 
 def _stability(found: Statics) -> str:
     one = found.found
+    if found.reason:
+        return f"held by contacts or friction, of unknown stability, since {found.reason}"
     if found.held:
-        return f"held by contacts or friction, to {one.residual:.1e} of gravity"
+        return f"{_second_variation(found)}; held by contacts or friction, to {one.residual:.1e} of the forces"
+    return _second_variation(found)
+
+
+def _second_variation(found: Statics) -> str:
+    one = found.found
     if len(one.stiffness) == 0:
         return "stable, since nothing can move"
     least = f"least stiffness {one.stiffness[0]:.4g} J, of {found.softest}"
@@ -131,8 +141,12 @@ def _stability(found: Statics) -> str:
     return f"stable, {least}"
 
 
-def _contact_row(pair: str, x: float, y: float, z: float) -> dict[str, Any]:
-    return {"pair": pair, "x N": x, "y N": y, "z N": z}
+def _contact_row(pair: str, *force: float) -> dict[str, Any]:
+    """Return the row of a force, without components of round-off."""
+    largest = max(map(abs, force))
+    return {"pair": pair} | {
+        f"{axis} N": value if abs(value) > CERTAIN * largest else 0.0 for axis, value in zip("xyz", force, strict=True)
+    }
 
 
 def _coordinate_rows(found: Statics) -> list[dict[str, Any]]:
@@ -144,12 +158,20 @@ def _coordinate_rows(found: Statics) -> list[dict[str, Any]]:
 
 def _remark(found: Statics) -> None:
     """Report if the equilibrium or its forces are not unique."""
-    if found.held:
+    if found.reason:
         messages.note("contacts and friction may hold others nearby as well: this is the one that the start leads to")
+    if found.set_dimension:
+        words = counted(found.set_dimension, "dimension")
+        messages.note(
+            f"friction holds others nearby as well: this is one of a set of {words}, to which the start leads"
+        )
     if found.stability == "neutral":
         words = counted(found.found.neutral, "direction")
         messages.note(f"the equilibrium is one of a continuum: nothing opposes small displacements in {words}")
-    if found.redundant:
+    if found.redundant and found.held:
+        words = counted(found.redundant, "dimension")
+        messages.note(f"the forces of contacts and rows are one of a set of {words}, of least squares")
+    elif found.redundant:
         rows = f"{found.redundant} of {counted(len(found.rows), 'active row')}"
         messages.note(f"{rows} depend on others: the forces of rows are one of many distributions, of least squares")
 
@@ -168,12 +190,17 @@ def as_data(found: Statics) -> dict[str, Any]:
         "unstable_directions": one.unstable,
         "neutral_directions": one.neutral,
         "touched_rows": one.touched,
-        "isolated": found.stability in ("stable", "unstable"),
+        "isolated": found.is_unique,
         "has_potential": one.potential,
         "rows": [{"element": row.element, "direction": row.direction, "force": row.force} for row in found.rows],
         "open": list(found.open),
         "contacts": {pair: force.tolist() for pair, force in found.contacts.items()},
+        "contact_points": [
+            {"pair": one.pair, "point": one.point.tolist(), "force": one.force.tolist()} for one in found.points
+        ],
         "redundant_rows": found.redundant,
+        "set_dimension": found.set_dimension,
+        "unknown_because": found.reason,
         "drives": dict(found.drives),
         "others": [as_data(other) for other in found.others],
     }

@@ -79,21 +79,25 @@ class UnbalancedForces:
 
     def along(self, q: Floats, x: Floats, directions: Floats, weights: Floats) -> Floats:
         """Return the differences (p, n, k) of L along displacements (nv, k), with weights (p, K)."""
-        columns, offset = np.ascontiguousarray(directions.T), OFFSETS[weights.shape[1]]
-        found = np.zeros((len(weights), len(columns), self.n))
         if len(self.state.z):
-            for j, column in enumerate(columns):
-                for k, parts in enumerate(weights.T, start=1):
-                    for sign in (1.0, -1.0):
-                        moved = displaced(self.model, q, column, sign * k * offset)
-                        found[:, j] += sign / offset * np.outer(parts, self.at(moved, x))
-            self._settle(q)
-        else:
-            moved, part = np.zeros(self.model.nq), np.zeros(self.n)
-            differentiate_unbalanced_forces(
-                self.model.system, self.work, self.state.time[0], q, self.state.v, x, columns, weights, offset,
-                self._scratch, self._still, moved, part, found,
-            )  # fmt: skip
+            return self.differences(q, x, directions, weights)
+        columns, found = np.ascontiguousarray(directions.T), np.zeros((len(weights), directions.shape[1], self.n))
+        differentiate_unbalanced_forces(
+            self.model.system, self.work, self.state.time[0], q, self.state.v, x, columns, weights,
+            OFFSETS[weights.shape[1]], self._scratch, self._still, np.zeros(self.model.nq), np.zeros(self.n), found,
+        )  # fmt: skip
+        return found.swapaxes(1, 2)
+
+    def differences(self, q: Floats, x: Floats, directions: Floats, weights: Floats, fineness: float = 1.0) -> Floats:
+        """Return the same with calls of `at`; `fineness` is a factor of the offset."""
+        offset = fineness * OFFSETS[weights.shape[1]]
+        found = np.zeros((len(weights), directions.shape[1], self.n))
+        for j, column in enumerate(directions.T):
+            for k, parts in enumerate(weights.T, start=1):
+                for sign in (1.0, -1.0):
+                    moved = displaced(self.model, q, column, sign * k * offset)
+                    found[:, j] += sign / offset * np.outer(parts, self.at(moved, x))
+        self._settle(q)
         return found.swapaxes(1, 2)
 
     def by_rates(self, q: Floats, x: Floats, directions: Floats) -> Floats:

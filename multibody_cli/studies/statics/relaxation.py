@@ -10,18 +10,23 @@ Source: Cundall, Explicit finite-difference methods in geomechanics (1976), for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.contact_solver.rows import tangent_of
 from multibody_cli.errors import RunFailed
+from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Floats
 from multibody_cli.methods.contract import Status
+from multibody_cli.methods.method import Method
 from multibody_cli.model import Model, State
-from multibody_cli.output.state_observer import Observer
-from multibody_cli.statics.search import Equilibrium
+from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.spatial.products import cross
+from multibody_cli.spatial.values import Vec3
+from multibody_cli.statics.held import HeldEquilibrium, HeldPosition, Hold
+from multibody_cli.statics.search import TOUCHING, Equilibrium
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.simulation import PreparedSimulation
 
@@ -32,10 +37,22 @@ AT_REST = 1e-10
 
 
 class Rest(NamedTuple):
-    """A position of rest, and the forces of contacts there: of the first body on the second one, N, world axes."""
+    """A position of rest, its stability, and the forces of contacts: of the first body on the second one, world axes.
 
-    found: Equilibrium
+    `contacts` are the resultants of pairs of bodies, N, and `points` the contacts with their forces.
+    """
+
+    held: HeldEquilibrium
     contacts: Mapping[str, Floats]
+    points: tuple[PointForce, ...]
+
+
+class PointForce(Immutable, eq=False):
+    """The force of a contact: its pair of bodies, its point, m, and the force of the first on the second one, N."""
+
+    pair: str
+    point: Floats
+    force: Floats
 
 
 def relaxed(prepared: PreparedSimulation, start: State) -> Rest:
@@ -67,10 +84,8 @@ def relaxed(prepared: PreparedSimulation, start: State) -> Rest:
         acceleration = float(np.abs(state.v * tree.weights).max(initial=0.0)) / step
         scale = scale or acceleration or 1.0
         if was_at_rest and acceleration <= AT_REST * scale:
-            observer = Observer(model, method)
-            observer.observe(state, report)
             state.time[0], state.q[:], state.v[:] = time, before, 0.0
-            return Rest(_at_rest(model, state, acceleration / scale, steps), _contacts(model.names.bodies, observer))
+            return _examined(model, method, _at_rest(model, state, acceleration / scale, steps))
         last, kinetic = kinetic, equations.energies(state)[0]
         state.time[0] = time
         if kinetic < last:
@@ -97,8 +112,40 @@ def _at_rest(model: Model, state: State, residual: float, steps: int) -> Equilib
     )
 
 
-def _contacts(bodies: Sequence[str], observer: Observer) -> dict[str, Floats]:
-    """Return the forces of the last step between each pair of bodies that touch."""
-    pairs = (f"{a}:{b}" for a, b in combinations(("world", *bodies), 2))
-    forces = {pair: observer.value(f"contacts/{pair}/force") for pair in pairs} if observer.has_contacts else {}
-    return {pair: force for pair, force in forces.items() if force.any()}
+def _examined(model: Model, method: Method, rest: Equilibrium) -> Rest:
+    """Return a position of rest with its stability, and with the forces of contacts."""
+    step = method.contact_work.step.sizes[0]
+    contacts = method.contact_work.detection.contacts[: int(step["contacts"])].copy()
+    contacts = contacts[(contacts["impulse"][:, 0] > 0.0) | (contacts["gap"] <= TOUCHING * model.system.tree.length)]
+    holds, reason = _holds(model, method, float(step["h"]))
+    impulses = contacts["impulse"] / float(step["h"])
+    held = HeldPosition(model, rest.state, contacts, holds).equilibrium(rest)
+    if reason:
+        held = HeldEquilibrium(rest, held.forces, 0, 0, reason)
+    numbers, names, points = element_rows(model).numbers, model.names.bodies, list[PointForce]()
+    for contact, own in zip(contacts, held.forces[:, :3] if len(held.forces) else impulses, strict=True):
+        n = Vec3(*contact["normal"])
+        t = tangent_of(n)
+        force = own @ np.array([n, t, cross(n, t)])
+        a, b = (int(numbers[contact[body]]) for body in ("body_a", "body_b"))
+        order = 1.0 if a < b else -1.0
+        pair = ":".join("world" if k < 0 else names[k] for k in sorted((a, b)))
+        if force.any():
+            points.append(PointForce(pair, contact["point"].copy(), order * force))
+    pairs = dict.fromkeys(one.pair for one in points)
+    contacts_of = {pair: np.sum([one.force for one in points if one.pair == pair], axis=0) for pair in pairs}
+    return Rest(held, contacts_of, tuple(points))
+
+
+def _holds(model: Model, method: Method, h: float) -> tuple[list[Hold], str]:
+    """Return the coordinates that dry friction of joints may hold; why others may be held as well, or ""."""
+    names, tree, table = model.names, model.system.tree, model.system.contacts.joint_friction
+    if names.brakes or names.friction_ropes:
+        return [], "friction of combinations, paths or ropes holds it"
+    found = []
+    for patch, limit in zip(table.patches, method.contact_work.joint_friction.limit, strict=True):
+        row = int(patch["row"])
+        if row >= len(tree.links) or tree.links["nv"][row] != 1:
+            return [], "friction of a joint with several directions, or in a loop, holds it"
+        found.append(Hold(int(tree.links["iv"][row]), float(limit) / h))
+    return found, ""

@@ -28,7 +28,7 @@ from multibody_cli.statics.search import Equilibrium, NoEquilibrium, Search
 from multibody_cli.statics.unbalanced_forces import UnbalancedForces, displaced
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
 from multibody_cli.studies.simulation import PreparedSimulation
-from multibody_cli.studies.statics.relaxation import relaxed
+from multibody_cli.studies.statics.relaxation import PointForce, relaxed
 from multibody_cli.tree.workspace import workspace_for
 
 OVERRIDES = ("simulation.method=aba", "simulation.options={}", "expect=[]")
@@ -77,9 +77,15 @@ class Statics(Immutable, eq=False):
     others
         Equilibria on both sides of an unstable one.
     held
-        Whether contacts or dry friction hold the scene, in one of a set of positions.
+        Whether contacts or dry friction hold the scene.
     contacts
-        Forces of contacts, of the first body on the second one, N, world axes.
+        Forces of contacts by pairs of bodies, of the first body on the second one, N, world axes.
+    points
+        The contacts with their points and forces; of the least norm where `redundant` is not 0.
+    set_dimension
+        Dimension of the set of equilibria that friction holds, of which this is one; 0 for an equilibrium by itself.
+    reason
+        Why the stability of a held scene is unknown; "" otherwise.
     """
 
     time: float
@@ -95,6 +101,9 @@ class Statics(Immutable, eq=False):
     others: tuple[Statics, ...] = ()
     held: bool = False
     contacts: Mapping[str, Floats] = {}
+    points: tuple[PointForce, ...] = ()
+    set_dimension: int = 0
+    reason: str = ""
 
     def __getitem__(self, coordinate: str) -> float:
         """Return the value of a coordinate by its name, rad or m."""
@@ -107,9 +116,16 @@ class Statics(Immutable, eq=False):
     def stability(self) -> str:
         """Stability by the second variation: `stable`, `unstable`, `neutral`, or `unknown` without a potential.
 
-        `held` where contacts or dry friction hold the scene: it is one of a set.
+        Of a scene that contacts or dry friction hold: on the displacements that they allow.
         """
-        return "held" if self.held else self.found.stability
+        return "unknown" if self.reason else self.found.stability
+
+    @property
+    def is_unique(self) -> bool | None:
+        """Whether no other equilibrium is near; None if this is not known."""
+        if self.set_dimension or self.stability == "neutral":
+            return False
+        return None if self.stability == "unknown" else self.found.neutral == 0 or self.stability == "stable"
 
 
 class StaticProblem:
@@ -178,7 +194,15 @@ class StaticProblem:
         """
         if self._is_set:
             rest = relaxed(self._prepared.with_compiled(model=self.model), self.state)
-            return replace(self._named(rest.found, ()), redundant=0, held=True, contacts=rest.contacts)
+            return replace(
+                self._named(rest.held.found, ()),
+                redundant=rest.held.redundant,
+                held=True,
+                contacts=rest.contacts,
+                points=rest.points,
+                set_dimension=rest.held.set_dimension,
+                reason=rest.held.reason,
+            )
         try:
             found = Search(self.model, self.state, self._held).solve()
         except NoEquilibrium as error:

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import eig, matrix_balance
 from scipy.sparse.csgraph import connected_components
 
+from multibody_cli.errors import RunFailed
 from multibody_cli.immutable import Immutable
 from multibody_cli.initial.linearized_motion import Complex
 from multibody_cli.kernel import Floats, Integers
@@ -111,8 +112,15 @@ def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> 
         The state.
     masses
         Mass properties of the bodies, by name.
+
+    Raises
+    ------
+    RunFailed
+        The second variation of an equilibrium with contacts or friction is not known.
     """
     model, state, statics = subject
+    if statics is not None and statics.reason:
+        raise RunFailed(f"no modes about this equilibrium: {statics.reason}")
     rows = model.system.rows
     restricted = len(rows) > 0 and (bool(state.v.any()) or not rows["holonomic"].all())
     if statics is None or restricted:
