@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from multibody_cli.constraint_solver.active_rows import activate_unilateral_rows
+from multibody_cli.constraint_solver.constrained_bodies import accelerate, apply_inverse_mass
 from multibody_cli.constraint_solver.projection import add_response_to_residuals, compute_velocity_residuals, project
 from multibody_cli.constraint_solver.solver import (
     ACCELERATION,
@@ -47,7 +48,6 @@ from multibody_cli.model import (
     State,
     System,
 )
-from multibody_cli.tree.articulated_body import accelerate, apply_inverse_mass
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.energy import subtract_momenta
 from multibody_cli.tree.workspace import workspace_for

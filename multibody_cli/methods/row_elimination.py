@@ -82,12 +82,12 @@ def with_elimination(kernels: MethodKernels, *, own: bool = True) -> MethodKerne
     finish = bound_kernel(accelerate_under_all_forces, accelerate=kernels.accelerate) if own else None
     return replace(
         kernels,
-        accelerate=constrained_bodies.accelerate,
-        apply_inverse_mass=constrained_bodies.apply_inverse_mass,
+        accelerate=constrained_bodies.accelerate_with_rows,
+        apply_inverse_mass=constrained_bodies.apply_inverse_mass_with_rows,
         workspace=workspace,
-        reused=ReusedFactors(constrained_bodies.factor, constrained_bodies.accelerate_again),
+        reused=ReusedFactors(constrained_bodies.factor_with_rows, constrained_bodies.accelerate_again),
         rows=EliminatedRows(
-            finish, tree_alone, kernels.apply_inverse_mass, partial(with_rows, constrained_bodies.factor)
+            finish, tree_alone, kernels.apply_inverse_mass, partial(with_rows, constrained_bodies.factor_with_rows)
         ),
     )
 

@@ -10,12 +10,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from multibody_cli.constraint_solver import constrained_bodies
 from multibody_cli.methods import symbolic_generated, symbolic_numeric
 from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels, Shortcut
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.options import ImplicitOptions
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
-from multibody_cli.tree import articulated_body
 
 
 class SymbolicOptions(ImplicitOptions):
@@ -41,8 +41,8 @@ GENERATED = MethodKernels(
 """Method I."""
 
 NUMERIC = MethodKernels(
-    articulated_body.accelerate,
-    articulated_body.apply_inverse_mass,
+    constrained_bodies.accelerate,
+    constrained_bodies.apply_inverse_mass,
     symbolic_numeric.workspace,
     shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_numeric.evaluate),
 )

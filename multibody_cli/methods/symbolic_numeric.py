@@ -1,8 +1,8 @@
 """Method `symbolic` with a numeric recursion: Method II of Si and Guenter.
 
 The joint quantities at (q, v) are computed by code generated for the model (`codegen.kinematics`); the recursion over
-bodies is that of `tree.articulated_body`, in world axes, for any model.  Where constraints, contacts or forces act on
-bodies, the kinematics of all methods are needed besides, and the method is `aba`.
+bodies is that of `constraint_solver.constrained_bodies`, in world axes, for any model.  Where constraints, contacts or
+forces act on bodies, the kinematics of all methods are needed besides, and the method is `aba`.
 
 Source: Si and Guenter (2011), Method II.
 """
@@ -15,6 +15,7 @@ import numpy as np
 
 from multibody_cli.codegen.kinematics import COLUMN, COLUMN_WIDTH, JOINT, JOINT_WIDTH, write_joints
 from multibody_cli.codegen.source import compiled
+from multibody_cli.constraint_solver.constrained_bodies import accelerate
 from multibody_cli.forces.elements import apply_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
 from multibody_cli.joints.parts.crossing import Crossing, step_across, write_column
@@ -25,7 +26,6 @@ from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO
 from multibody_cli.spatial.values import Motion
 from multibody_cli.symbolic.generated import call_on_arrays
-from multibody_cli.tree.articulated_body import accelerate
 from multibody_cli.tree.kinematics import store_motion_and_inertia
 from multibody_cli.tree.workspace import Work, workspace_for
 

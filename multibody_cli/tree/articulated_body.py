@@ -1,29 +1,12 @@
-"""Articulated-body algorithm: forward dynamics of a tree in O(n).
+"""Elimination of one joint from an articulated body; `constraint_solver.constrained_bodies` passes over the tree.
 
 All quantities are in world axes. Those of body i refer to the origin of its own joint frame, so that an inertia is
 transferred to the parent by a translation, without any rotation.
-
-    outward   pose and velocity of every body; its bias wrench p at zero free dv/dt   (kinematics.forward_kinematics)
-    inward    A, p = articulated inertia and bias force; each joint is eliminated, and the rest added to the parent
-    outward   dv/dt of each joint, and the accelerations that it causes
 
 Elimination of one column S with generalized force tau:  U = A S,  D = S . U,  u = tau - S . p,
 A' = A - U U^T / D,  p' = p + U u / D;  then  dv/dt = (u - U . da) / D  for a parent that accelerates by da.
 A joint with k degrees of freedom is eliminated column by column, which is L D L^T of its k x k matrix.  A ball is
 eliminated as a block: its rotational inertia then vanishes exactly, which preserves accuracy in long chains of balls.
-
-Lines of the notes; the velocity products of a line (eta_j) are part of p, because p is that of the bias motion:
-
-    Alg. 9     1-5      V, eta, and S ddq of prescribed joints    `kinematics.forward_kinematics`
-               7, 8     inertia and bias force with children      `inward_pass`
-               9-11     prescribed joint: A and p unchanged       `inward_pass`, `eliminate_general`
-               13-15    Psi = 1 / D, then A', p'                  `eliminate_rank_one`; `eliminate_ball`
-               18-25    ddq, and the acceleration that it causes  `outward_pass`, `accelerate_column`
-               21, 22, 26  joint wrench F; tau of a motion        `joint_wrenches.compute_joint_wrenches`
-    Alg. 10    1-12     A and D of the last evaluation            `inward_pass`
-               5-8      implicit terms: armature, inertia blocks  `add_implicit_blocks`
-               15-18    impulses alone, by stored factors         `impulse_past_column`, `impulse_past_ball`
-               19-22    response                                  `outward_pass`
 
 Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), table 7.1; Sueda, notes 2.9; 2.12, Alg. 9; 2.13, Alg. 10;
 Si and Guenter, (30)-(35).
@@ -32,93 +15,23 @@ Si and Guenter, (30)-(35).
 from __future__ import annotations
 
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
+from multibody_cli.model import KERNEL_BALL
 from multibody_cli.spatial.factor import Ldl3, factor, solve, solve_lower
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import (
     ZERO,
     dot,
     isotropic,
-    no_force,
-    no_inertia,
     power,
     rank_one,
     scaled,
     shift_force,
     shift_inertia,
-    shift_motion,
     skew,
     symmetric_product,
     transposed_times,
 )
 from multibody_cli.spatial.values import Force, Inertia, Mat3, Motion, Vec3
-
-
-@kernel
-def accelerate(system, work, a):
-    """Write dv/dt of the free coordinates into `a` (nv,), after forward kinematics and application of all forces."""
-    inward_pass(system.tree, work.tau, work)
-    outward_pass(system.tree, a, work)
-
-
-@kernel
-def inward_pass(tree, tau, work):
-    """Inward pass: eliminate every joint, from the leaves to the ground; `tau` (nv,) are the generalized forces."""
-    links, bodies, columns, child_inertias, driven = (
-        tree.links,
-        work.bodies,
-        work.columns,
-        work.child_inertias,
-        tree.driven,
-    )
-    armature = work.armature
-    for i in range(len(links)):
-        if links[i].has_side_children:
-            store_child_inertia(child_inertias[i], no_inertia(), no_force())
-    if len(work.implicit_solve.blocks) > 0:
-        add_implicit_blocks(links, work.implicit_solve.blocks, child_inertias)
-    A_in, p_in = no_inertia(), no_force()
-    for i in range(len(links) - 1, 0, -1):
-        link, body = links[i], bodies[i]
-        A, p = rigid_body_inertia(link, body) + A_in, load_force(body) + p_in
-        if link.has_side_children:
-            A_side, p_side = load_child_inertia(child_inertias[i])
-            A, p = A + A_side, p + p_side
-        if link.joint_kernel == KERNEL_GENERAL:
-            eliminate_general(link, driven, body, A, p, tau, armature, columns, child_inertias[link.parent])
-            A_in, p_in = no_inertia(), no_force()
-            continue
-        A, p = eliminate(link, body, A, p, tau, armature, columns)
-        r = load(body.r)
-        A, p = shift_inertia(A, r), shift_force(p, r)
-        if link.parent == i - 1:
-            A_in, p_in = A, p
-        else:
-            add_child_inertia(child_inertias[link.parent], A, p)
-            A_in, p_in = no_inertia(), no_force()
-
-
-@kernel
-def add_implicit_blocks(links, blocks, child_inertias):
-    """Add the inertia blocks of implicit forces (`implicit.implicit_forces`) to the child inertias."""
-    for i in range(1, len(links)):
-        if links[i].has_side_children:
-            add_child_inertia(child_inertias[i], load_inertia(blocks[i]), no_force())
-
-
-@kernel
-def outward_pass(tree, a, work):
-    """Outward pass: dv/dt of every joint into `a` (nv,), and the resulting change of acceleration of every body."""
-    links, bodies, columns, driven = tree.links, work.bodies, work.columns, tree.driven
-    store_motion_change(bodies[0], Motion(ZERO, ZERO))
-    for i in range(1, len(links)):
-        link, body = links[i], bodies[i]
-        parent = bodies[link.parent]
-        da = shift_motion(load_motion_change(parent), load(body.r))
-        if link.joint_kernel == KERNEL_GENERAL:
-            accelerate_general(link, driven, body, da, a, columns)
-        else:
-            store_motion_change(body, accelerate_link(link, body, da, a, columns))
 
 
 # --- records of bodies --------------------------------------------------------------------------------------------
@@ -300,32 +213,7 @@ def accelerate_ball(link, body, da, a):
     return Motion(alpha, da.v)
 
 
-# --- the inverse mass matrix, applied ------------------------------------------------------------------------------
-@kernel
-def apply_inverse_mass(system, work, x, y):
-    """Compute y (nv,) = M^-1 (x + J^T of the impulses in `work.wrenches`) in O(n); driven coordinates of y are 0.
-
-    The two passes of `accelerate` for impulses alone, with the factors of the last inward pass. Overwrites the
-    generalized and bias forces of that pass, and keeps its factors.
-    """
-    tree = system.tree
-    links, bodies, columns, wrenches, driven = tree.links, work.bodies, work.columns, work.wrenches, tree.driven
-    for i in range(len(links) - 1, 0, -1):
-        link, body = links[i], bodies[i]
-        p = -load_force(wrenches[i])
-        if link.joint_kernel == KERNEL_BALL:
-            p = impulse_past_ball(body, p, Vec3(x[link.iv], x[link.iv + 1], x[link.iv + 2]))
-        else:
-            for j in range(link.iv, link.iv + link.nv):
-                if not driven[j]:
-                    p = impulse_past_column(columns[j], p, x[j])
-        outer = wrenches[link.parent]
-        store_force(outer, load_force(outer) - shift_force(p, load(body.r)))
-    for j in range(len(y)):
-        y[j] = 0.0
-    outward_pass(tree, y, work)
-
-
+# --- impulses alone, by stored factors ----------------------------------------------------------------------------
 @formula
 def impulse_past_column(column, p, x):
     """Return the bias impulse on the parent, after elimination of one coordinate with generalized impulse x."""

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from machines import NO_GRAVITY, Machine, accelerations, observed, pack, shift, tree_link
 from strategies import X, Y, Z, machines, random_state
 
+from multibody_cli.constraint_solver.constrained_bodies import apply_inverse_mass
 from multibody_cli.immutable import replace
 from multibody_cli.joints.contract import PartCode, ball, sliding, turning
-from multibody_cli.tree.articulated_body import apply_inverse_mass
 
 EPS = np.finfo(float).eps
 

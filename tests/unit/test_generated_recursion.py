@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from machines import Machine, accelerations, pack, shift, tree_link
 from strategies import OBLIQUE, X, Y, Z, machines, random_link
 
+from multibody_cli.constraint_solver.constrained_bodies import apply_inverse_mass
 from multibody_cli.joints.contract import Coordinate, ball, exponential_ball, floating, generated_part, sliding, turning
 from multibody_cli.joints.joint_map import Frame, Pieces, Shift, Turn
 from multibody_cli.spatial.products import UNIT, ZERO
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.symbolic.scalar import cos, sin
-from multibody_cli.tree.articulated_body import apply_inverse_mass
 
 
 def rods(count: int, *axes):
