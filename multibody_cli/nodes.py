@@ -104,7 +104,7 @@ def plain(node: Node) -> Any:
     return list(value) if type(value) is tuple else value
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Position of an element.
 
     Parameters
@@ -125,7 +125,7 @@ class Place(NamedTuple):
     unknown: bool
 
 
-def find(root: Node, path: Sequence[str | int], of_key: bool = False) -> Place:
+def find(root: Node, path: Sequence[str | int], of_key: bool = False) -> Location:
     """Follow a path as far as it exists; `of_key` selects the position of the last key instead of its value."""
     node, key_mark, origin, depth = root, root.mark, root.origin, 0
     for step in path:
@@ -142,7 +142,7 @@ def find(root: Node, path: Sequence[str | int], of_key: bool = False) -> Place:
         origin, depth = node.origin or origin, depth + 1
     is_scalar = type(node.value) not in (dict, list)
     mark = node.mark if is_scalar and not of_key else key_mark
-    return Place(mark, tuple(path[:depth]), origin, node.value is UNKNOWN)
+    return Location(mark, tuple(path[:depth]), origin, node.value is UNKNOWN)
 
 
 def format_path(path: Sequence[str | int]) -> str:

@@ -30,9 +30,10 @@ from multibody_cli.cables.variation import rate_change_of, vary_arcs
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_coefficient, write_level, write_point_force
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.products import ZERO, dot
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength
-from multibody_cli.spec.entries import PackingContext, Place, placed
+from multibody_cli.spec.entries import PackingContext, placed
 from multibody_cli.spec.path import PathPoint, PointsOrName, moving_coordinates
 from multibody_cli.spec.points import Attachment
 
@@ -84,12 +85,12 @@ class DistanceSpec(ConstraintSpec):
         return sum(limit is not None for limit in self.limits or (self.length,))
 
     @property
-    def points(self) -> Sequence[tuple[Place, Attachment]]:
+    def points(self) -> Sequence[tuple[NodePath, Attachment]]:
         """Its points from end to end."""
         return placed("between", self.between) if self.between else placed("path", self.path or ())
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Coordinates with which its points move in their bodies, each once."""
         words = dict.fromkeys(moving_coordinates([end for _, end in self.points]))
         places = {end.coordinate: place for place, end in self.points if isinstance(end, PathPoint)}

@@ -19,12 +19,13 @@ from multibody_cli.constraints.quantities import WORLD, MotionQuantity, Source, 
 from multibody_cli.constraints.rows import write_coefficient, write_level, write_wrench
 from multibody_cli.expressions import FORMULA, parse
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of, position_of, velocity_of
 from multibody_cli.spatial.products import ZERO, cross
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import BodyPoint, Fraction
-from multibody_cli.spec.entries import PackingContext, Place
+from multibody_cli.spec.entries import PackingContext
 from multibody_cli.spec.formulas import (
     TABLES_DESCRIPTION,
     Formula,
@@ -155,7 +156,7 @@ class ExpressionSpec(ConstraintSpec):
         return "work" if code_of(self.form).prescribes else ""
 
     @property
-    def sources(self) -> Sequence[tuple[Place, Source]]:
+    def sources(self) -> Sequence[tuple[NodePath, Source]]:
         """Sources of all inputs, each with its place in the entry."""
         return [
             (("inputs", word, *place), source)
@@ -193,7 +194,7 @@ class ExpressionSpec(ConstraintSpec):
         )
 
     @property
-    def bodies(self) -> Sequence[tuple[Place, str]]:
+    def bodies(self) -> Sequence[tuple[NodePath, str]]:
         """Bodies of the inputs, without the world."""
         return [
             (place if source.code == SourceCode.SPIN else (*place, "body"), source.of)
@@ -202,7 +203,7 @@ class ExpressionSpec(ConstraintSpec):
         ]
 
     @property
-    def points(self) -> Sequence[tuple[Place, BodyPoint]]:
+    def points(self) -> Sequence[tuple[NodePath, BodyPoint]]:
         """Points of the inputs; axes and angular velocities use the orientation of their bodies."""
         return [
             (place, BodyPoint(body=source.of, point=source.vector))
@@ -211,7 +212,7 @@ class ExpressionSpec(ConstraintSpec):
         ]
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Coordinates of the inputs, each once."""
         found = {source.of: place for place, source in self.sources if source.code == SourceCode.COORDINATE}
         return [(place, word) for word, place in found.items()]

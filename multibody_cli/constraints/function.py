@@ -20,7 +20,8 @@ from multibody_cli.constraints.relation import CouplingSpec
 from multibody_cli.constraints.rows import write_coefficient, write_level
 from multibody_cli.expressions import FORMULA, parse
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.spec.entries import PackingContext, Place
+from multibody_cli.nodes import NodePath
+from multibody_cli.spec.entries import PackingContext
 from multibody_cli.spec.formulas import (
     TABLES_DESCRIPTION,
     Formula,
@@ -40,7 +41,7 @@ from multibody_cli.symbolic.scalar import Value, fresh_graph, name
 MAX_INPUTS = 6
 
 FIRST_SLOPE = 2
-"""Place of the partial derivatives in the output of generated code, after f and its second derivative along v."""
+"""NodePath of the partial derivatives in the output of generated code, after f and its second derivative along v."""
 
 
 class FunctionSpec(CouplingSpec):
@@ -69,7 +70,7 @@ class FunctionSpec(CouplingSpec):
         return self
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Inputs and output."""
         return [*((("inputs", word), one) for word, one in self.inputs.items()), (("output",), self.output)]
 

@@ -17,11 +17,12 @@ from pydantic import Field, model_validator
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_level, write_point_force
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of, velocity_of
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import BodyPosition, Direction
-from multibody_cli.spec.entries import PackingContext, Place
+from multibody_cli.spec.entries import PackingContext
 
 _PARALLEL = 1e-6
 """Sine of the angle below which edge and normal count as parallel."""
@@ -39,7 +40,7 @@ class KnifeEdgeSpec(ConstraintSpec):
     )
 
     @property
-    def bodies(self) -> Sequence[tuple[Place, str]]:
+    def bodies(self) -> Sequence[tuple[NodePath, str]]:
         """The body with the edge."""
         return [(("body",), self.body)]
 

@@ -19,11 +19,12 @@ from pydantic import Field
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_level, write_point_force
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of, position_of, velocity_of
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import BodyPoint, BodyPosition, Direction, Spec
-from multibody_cli.spec.entries import PackingContext, Place
+from multibody_cli.spec.entries import PackingContext
 
 
 class PlaneOfBody(Spec):
@@ -48,12 +49,12 @@ class PointOnPlaneSpec(ConstraintSpec):
     RELATIVE = True
 
     @property
-    def bodies(self) -> Sequence[tuple[Place, str]]:
+    def bodies(self) -> Sequence[tuple[NodePath, str]]:
         """Bodies of the point and of the plane."""
         return [(("point", "body"), self.point.body), (("plane", "body"), self.plane.body)]
 
     @property
-    def points(self) -> Sequence[tuple[Place, BodyPoint]]:
+    def points(self) -> Sequence[tuple[NodePath, BodyPoint]]:
         """The point; the plane uses the orientation of its body."""
         return [(("point",), self.point)]
 

@@ -24,10 +24,10 @@ from pydantic_core import core_schema
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import in_python
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial import products
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import BodyPoint, Catalogue, Direction, Spec, Vector
-from multibody_cli.spec.entries import Place
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, list_schema, located_error
 from multibody_cli.symbolic.scalar import Value, apply, sqrt
 
@@ -91,14 +91,14 @@ class _AxisOrDirection(Immutable):
 Axis = Annotated[BodyAxis, _AxisOrDirection()]
 Along = Annotated[Axis, Field(description="Axis along which it counts: [x, y, z] in the world, or {body, axis}.")]
 
-Sources = Sequence[tuple[Place, Source]]
+Sources = Sequence[tuple[NodePath, Source]]
 
 
-def _point(place: Place, one: BodyPoint) -> tuple[Place, Source]:
+def _point(place: NodePath, one: BodyPoint) -> tuple[NodePath, Source]:
     return place, Source(SourceCode.POINT, one.body, one.point)
 
 
-def _axis(place: Place, one: BodyAxis) -> tuple[Place, Source]:
+def _axis(place: NodePath, one: BodyAxis) -> tuple[NodePath, Source]:
     return place, Source(SourceCode.AXIS, one.body, one.axis)
 
 

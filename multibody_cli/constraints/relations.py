@@ -19,8 +19,9 @@ from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, mod
 
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, Packed
 from multibody_cli.constraints.relation import TABLE, CouplingSpec, Relation, pack_relations
+from multibody_cli.nodes import NodePath
 from multibody_cli.spec import Angle, Length, Number, Quantity, units
-from multibody_cli.spec.entries import PackingContext, Place
+from multibody_cli.spec.entries import PackingContext
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, read_any
 
 _VALUES = {"rad": Quantity(units.ANGLE), "m": Quantity(units.LENGTH)}
@@ -71,7 +72,7 @@ class GearSpec(CouplingSpec):
         return [] if self.one_sided else [({driven: 1.0, drive: -self.ratio}, self.offset)]
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Input and output."""
         return [(("joints", k), word) for k, word in enumerate(self.joints)]
 
@@ -115,7 +116,7 @@ class EqualSpec(CouplingSpec):
         return [({other: 1.0, first: -1.0}, 0.0) for other in others]
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """All coordinates."""
         return [(("joints", k), word) for k, word in enumerate(self.joints)]
 
@@ -153,7 +154,7 @@ class LinearSpec(CouplingSpec):
         return [(self.terms, self.value)]
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Coordinates of the terms."""
         return [(("terms", word), word) for word in self.terms]
 
@@ -186,7 +187,7 @@ class RackPinionSpec(ConstraintSpec):
         return radius
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Rack and pinion."""
         return [(("rack",), self.rack), (("pinion",), self.pinion)]
 

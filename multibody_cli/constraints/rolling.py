@@ -29,11 +29,12 @@ from pydantic import Field
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_level, write_point_force
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of, position_of
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import BodyPosition, Direction, PointOf, PositiveLength, Spec, Vector
-from multibody_cli.spec.entries import PackingContext, Place
+from multibody_cli.spec.entries import PackingContext
 
 
 class PlaneOfWorld(Spec):
@@ -65,7 +66,7 @@ class RollingSpec(ConstraintSpec):
         return 3
 
     @property
-    def bodies(self) -> Sequence[tuple[Place, str]]:
+    def bodies(self) -> Sequence[tuple[NodePath, str]]:
         """The rolling body."""
         return [(("body",), self.body)]
 

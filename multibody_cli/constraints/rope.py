@@ -34,10 +34,11 @@ from multibody_cli.cables.span import (
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_level, write_wrench
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.signals import evaluate
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import Fraction, Quantity, Signal, SignalSpec, Vector, units
-from multibody_cli.spec.entries import PackingContext, Place, placed
+from multibody_cli.spec.entries import PackingContext, placed
 from multibody_cli.spec.over import OverEntry, PulleySpec, is_turned, require_belt, require_turned_ends, turning_of
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import located_error
@@ -99,12 +100,12 @@ class RopeSpec(ConstraintSpec):
         return 1 + sum(map(is_turned, self.over[1:-1]))
 
     @property
-    def points(self) -> Sequence[tuple[Place, Attachment]]:
+    def points(self) -> Sequence[tuple[NodePath, Attachment]]:
         """Points and centres of pulleys from end to end."""
         return placed("over", self.over)
 
     @property
-    def turning(self) -> Sequence[tuple[Place, str, Vector]]:
+    def turning(self) -> Sequence[tuple[NodePath, str, Vector]]:
         """The pulleys whose rotation feeds the rope."""
         return turning_of(self.over)
 
@@ -150,12 +151,12 @@ class BeltSpec(ConstraintSpec):
         return sum(map(is_turned, self.over))
 
     @property
-    def points(self) -> Sequence[tuple[Place, Attachment]]:
+    def points(self) -> Sequence[tuple[NodePath, Attachment]]:
         """Centres of its pulleys, and the first one again."""
         return placed("over", self.over)
 
     @property
-    def turning(self) -> Sequence[tuple[Place, str, Vector]]:
+    def turning(self) -> Sequence[tuple[NodePath, str, Vector]]:
         """The pulleys whose rotation feeds the belt."""
         return turning_of(self.over)
 

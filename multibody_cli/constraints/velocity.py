@@ -18,12 +18,13 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_level, write_wrench
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.signals import evaluate
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import BodyPosition, Signal, SignalSpec, Spec, Vector, Vector3, units
-from multibody_cli.spec.entries import PackingContext, Place
+from multibody_cli.spec.entries import PackingContext
 from multibody_cli.spec.signal import signal_schema
 
 _NONE = (0.0, 0.0, 0.0)
@@ -74,7 +75,7 @@ class VelocitySpec(ConstraintSpec):
         return Signal(units.ANGULAR_SPEED if is_angular else units.SPEED).read(value)
 
     @property
-    def bodies(self) -> Sequence[tuple[Place, str]]:
+    def bodies(self) -> Sequence[tuple[NodePath, str]]:
         """Bodies of the terms."""
         return [(("terms", k, "body"), term.body) for k, term in enumerate(self.terms)]
 

@@ -11,12 +11,13 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import displacement_of
 from multibody_cli.spatial.products import ZERO, cross, dot, isotropic
 from multibody_cli.spatial.values import Inertia, Mat3
 from multibody_cli.spec import AngularDamping, Damping, Spec
-from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
+from multibody_cli.spec.entries import BodyForceSpec, PackingContext
 
 
 class Viscosity(Spec):
@@ -33,7 +34,7 @@ class DragSpec(BodyForceSpec):
     viscous: Viscosity = Field(description="Coefficients of the drag.")
 
     @property
-    def turning(self) -> list[Place]:
+    def turning(self) -> list[NodePath]:
         """The angular coefficient."""
         return [("viscous", "angular")] if self.viscous.angular > 0.0 else []
 

@@ -10,12 +10,13 @@ from pydantic import Field, model_validator
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spatial.values import Force, Vec3
 from multibody_cli.spec import BodyPosition, Position, SignalSpec, units
-from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
+from multibody_cli.spec.entries import BodyForceSpec, PackingContext
 from multibody_cli.spec.signal import SignalVector
 
 _ZERO = (SignalSpec(constant=0.0),) * 3
@@ -43,14 +44,14 @@ class LoadSpec(BodyForceSpec):
         return self
 
     @property
-    def points(self) -> list[tuple[Place, Position]]:
+    def points(self) -> list[tuple[NodePath, Position]]:
         """The point of the force."""
         return [(("point",), self.point)]
 
     @property
-    def turning(self) -> list[Place]:
+    def turning(self) -> list[NodePath]:
         """The torque and the axes of the body."""
-        torque: list[Place] = [("torque",)] if self.torque != _ZERO else []
+        torque: list[NodePath] = [("torque",)] if self.torque != _ZERO else []
         return [*torque, *([("frame",)] if self.frame == "body" else [])]
 
 

@@ -22,6 +22,7 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
 from multibody_cli.kernel import bound_kernel, formula, kernel_parameter, template
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import displacement_of
 from multibody_cli.spatial.products import (
@@ -43,7 +44,7 @@ from multibody_cli.spatial.rotations import (
 )
 from multibody_cli.spatial.values import Inertia, Mat3, Sym3, Vec3
 from multibody_cli.spec import FrameOn, Pose, Spec, Vector, Vector3, units
-from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place
+from multibody_cli.spec.entries import BetweenSpec, PackingContext
 
 _NONE: Vector = (0.0, 0.0, 0.0)
 
@@ -86,7 +87,7 @@ class BushingSpec(BetweenSpec):
     damping: BushingDamping = Field(BushingDamping(), description="Damping.")
 
     @property
-    def bodies(self) -> list[tuple[Place, str]]:
+    def bodies(self) -> list[tuple[NodePath, str]]:
         """Parent and child, whose orientation the axes of the frames need."""
         return [(("parent",), self.parent), (("child",), self.child)]
 

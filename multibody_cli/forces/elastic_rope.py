@@ -36,10 +36,11 @@ from multibody_cli.forces.elastic_section import (
 from multibody_cli.forces.rope_friction import let_slip, store_energy
 from multibody_cli.forces.variation import block_at
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.products import cross, no_force, rank_one
 from multibody_cli.spatial.values import Force
 from multibody_cli.spec import Quantity, Vector, units
-from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
+from multibody_cli.spec.entries import BetweenSpec, PackingContext, placed
 from multibody_cli.spec.over import OverEntry, divides, require_belt, require_turned_ends, turning_of
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import located_error
@@ -109,12 +110,12 @@ class ElasticRopeSpec(BetweenSpec):
         return any(one.friction for one in self.over)
 
     @property
-    def points(self) -> Sequence[tuple[Place, Attachment]]:
+    def points(self) -> Sequence[tuple[NodePath, Attachment]]:
         """Points and centres of pulleys from end to end."""
         return placed("over", self.over)
 
     @property
-    def turning(self) -> Sequence[tuple[Place, str, Vector]]:
+    def turning(self) -> Sequence[tuple[NodePath, str, Vector]]:
         """The pulleys whose rotation feeds the rope."""
         return turning_of(self.over)
 

@@ -27,6 +27,7 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
 from multibody_cli.kernel import bound_kernel, formula, kernel_parameter, template
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import (
     ZERO,
@@ -38,7 +39,7 @@ from multibody_cli.spatial.products import (
 )
 from multibody_cli.spatial.values import Inertia, Mat3, Sym3, Vec3
 from multibody_cli.spec import Quantity, Rotation, Spec, Vector, Vector3, units
-from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
+from multibody_cli.spec.entries import BodyForceSpec, PackingContext
 from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
 
 
@@ -71,7 +72,7 @@ class FluidSpec(BodyForceSpec):
     rotation: Rotation = Field(IDENTITY, description="Orientation of the box in the body frame.")
 
     @property
-    def turning(self) -> list[Place]:
+    def turning(self) -> list[NodePath]:
         """The box."""
         return [("box",)]
 

@@ -37,11 +37,12 @@ from pydantic import Field
 from multibody_cli.forces.contract import SceneEntry
 from multibody_cli.forces.fluid import FluidProperties, element_in_flow
 from multibody_cli.kernel import Floats, formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot, isotropic, scaled, symmetric_outer
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import BodyPosition, Position, Quantity, Rotation, Spec, Vector, Vector3, units
-from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
+from multibody_cli.spec.entries import BodyForceSpec, PackingContext
 from multibody_cli.spec.rotations import IDENTITY, rotation_matrix
 
 Coefficient = Annotated[float, Quantity(units.NUMBER, least=0.0)]
@@ -79,12 +80,12 @@ class FluidOnEllipsoidSpec(BodyForceSpec):
     lift: LiftCoefficients = Field(LiftCoefficients(), description="Coefficients of the lift.")
 
     @property
-    def points(self) -> list[tuple[Place, Position]]:
+    def points(self) -> list[tuple[NodePath, Position]]:
         """The centre, where it is given."""
         return [(("point",), self.point)] if self.point is not None else []
 
     @property
-    def turning(self) -> list[Place]:
+    def turning(self) -> list[NodePath]:
         """The ellipsoid."""
         return [("ellipsoid",)]
 

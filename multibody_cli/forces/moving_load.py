@@ -16,10 +16,11 @@ from multibody_cli.forces.body_load import apply_wrench, load_of, signal_vector
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import ZERO, cross, dot
 from multibody_cli.spec import SignalSpec, units
-from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
+from multibody_cli.spec.entries import BodyForceSpec, PackingContext
 from multibody_cli.spec.signal import SignalVector
 
 Signals3 = tuple[SignalSpec, SignalSpec, SignalSpec]
@@ -46,7 +47,7 @@ class MovingLoadSpec(BodyForceSpec):
     frame: Literal["world", "body"] = Field("world", description="Axes of the components of force and torque.")
 
     @property
-    def turning(self) -> list[Place]:
+    def turning(self) -> list[NodePath]:
         """The point, at which the force turns the body."""
         return [("moving_point",)]
 

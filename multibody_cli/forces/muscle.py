@@ -53,9 +53,10 @@ from multibody_cli.forces.muscle_models import Curves
 from multibody_cli.forces.muscle_models.contract import NonNegative
 from multibody_cli.forces.muscle_models.cubic import CubicSpec
 from multibody_cli.kernel import bound_kernel, formula, kernel
+from multibody_cli.nodes import NodePath
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spec import Fraction, PositiveLength, PositiveTime, Quantity, SignalSpec, units
-from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
+from multibody_cli.spec.entries import BetweenSpec, PackingContext, placed
 from multibody_cli.spec.path import PointsOrName
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import located_error
@@ -162,7 +163,7 @@ class MuscleSpec(BetweenSpec):
         return self.minimum_activation
 
     @property
-    def points(self) -> list[tuple[Place, Attachment]]:
+    def points(self) -> list[tuple[NodePath, Attachment]]:
         """Its points from end to end."""
         return placed("path", self.path)
 

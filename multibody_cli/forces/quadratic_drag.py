@@ -18,11 +18,12 @@ from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.forces.variation import add_block, add_wrench, block_at
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.points import displacement_of
 from multibody_cli.spatial.products import cross, dot, isotropic, symmetric_outer
 from multibody_cli.spec import BodyPosition, Position, Quantity, units
-from multibody_cli.spec.entries import BodyForceSpec, PackingContext, Place
+from multibody_cli.spec.entries import BodyForceSpec, PackingContext
 
 
 class QuadraticDragSpec(BodyForceSpec):
@@ -38,7 +39,7 @@ class QuadraticDragSpec(BodyForceSpec):
     )
 
     @property
-    def points(self) -> list[tuple[Place, Position]]:
+    def points(self) -> list[tuple[NodePath, Position]]:
         """The point of the force, where it is given."""
         return [(("point",), self.point)] if self.point is not None else []
 

@@ -33,8 +33,9 @@ from multibody_cli.forces.cable import (
 )
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.kernel import bound_kernel, formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spec import BodyPoint, Damping, Mass, Position, Quantity, Vector, units
-from multibody_cli.spec.entries import BetweenSpec, PackingContext, Place, placed
+from multibody_cli.spec.entries import BetweenSpec, PackingContext, placed
 from multibody_cli.spec.path import PointsOrName
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import NUMBER_SCHEMA, format_value, list_schema, located_error, read_each
@@ -121,7 +122,7 @@ class SpringSpec(BetweenSpec):
         return self.rest_length if isinstance(self.rest_length, tuple) else (self.rest_length, self.rest_length)
 
     @property
-    def points(self) -> list[tuple[Place, Attachment]]:
+    def points(self) -> list[tuple[NodePath, Attachment]]:
         """Its points from end to end."""
         return placed("between", self.between) if self.between else placed("path", self.path or ())
 
@@ -275,6 +276,6 @@ class StrandSpec(BetweenSpec):
         return self.segments or list(itertools.pairwise(range(len(self.nodes))))
 
     @property
-    def points(self) -> list[tuple[Place, Attachment]]:
+    def points(self) -> list[tuple[NodePath, Attachment]]:
         """Body points to which nodes are attached."""
         return [(("attach", str(node)), point) for node, point in self.attach.items()]

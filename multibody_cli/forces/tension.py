@@ -28,9 +28,10 @@ from multibody_cli.forces.cable import (
 )
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.kernel import bound_kernel, formula, kernel
+from multibody_cli.nodes import NodePath
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spec import SignalSpec, units
-from multibody_cli.spec.entries import BetweenSpec, ForceSpec, PackingContext, Place, placed
+from multibody_cli.spec.entries import BetweenSpec, ForceSpec, PackingContext, placed
 from multibody_cli.spec.path import PointsOrName
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.signal import Signal
@@ -47,7 +48,7 @@ class TensionSpec(BetweenSpec, ForceSpec):
     )
 
     @property
-    def points(self) -> Sequence[tuple[Place, Attachment]]:
+    def points(self) -> Sequence[tuple[NodePath, Attachment]]:
         """Its points from end to end."""
         return placed("path", self.path)
 

@@ -21,7 +21,7 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.options import ImplicitOptions, has_symmetrized_stiffness
 from multibody_cli.nodes import Node, Problems, find, format_path, mapping, plain, sequence
 from multibody_cli.scene.checks import check
-from multibody_cli.scene.checks.draft import Draft, remove_invalid
+from multibody_cli.scene.checks.partial_scene import PartialScene, remove_invalid
 from multibody_cli.scene.checks.states import check_states
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.explain import explain, without_name
@@ -130,21 +130,21 @@ def load_scene(source: SceneSource, overrides: Sequence[str] = ()) -> LoadedScen
     problems = Problems()
     tree, written, variables, states = resolve(source, overrides, problems)
     data = {"name": _name_of(file_of(source)), **plain(tree)}
-    draft = _validate(tree, data, variables, problems)
+    partial = _validate(tree, data, variables, problems)
     notes: tuple[str, ...] = ()
-    if draft is not None:
-        draft, notes = _without_later_expectations(draft, _written_duration(written))
-        check(draft)
+    if partial is not None:
+        partial, notes = _without_later_expectations(partial, _written_duration(written))
+        check(partial)
         if states is not None:
-            check_states(replace(draft, tree=_with_states(tree, states)), plain(states))
+            check_states(replace(partial, tree=_with_states(tree, states)), plain(states))
     problems.raise_any()
-    assert draft is not None
+    assert partial is not None
     if "expect" in data:
         # a result file that holds the scene must be loadable with the duration of the option
-        data["expect"] = [data["expect"][index] for index in draft.kept]
-        tree = _with_expectations(tree, draft.kept)
-    warnings = (*problems.warnings, *notes, *_warnings(draft.scene, data, tree))
-    return LoadedScene(draft.scene, data, tree, warnings, tuple(states.value) if states is not None else ())
+        data["expect"] = [data["expect"][index] for index in partial.kept]
+        tree = _with_expectations(tree, partial.kept)
+    warnings = (*problems.warnings, *notes, *_warnings(partial.scene, data, tree))
+    return LoadedScene(partial.scene, data, tree, warnings, tuple(states.value) if states is not None else ())
 
 
 def _with_states(tree: Node, states: Node) -> Node:
@@ -159,7 +159,7 @@ def _name_of(path: Path) -> str:
     return name if re.match(NAME, name) else f"_{name}"[:100]
 
 
-def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], problems: Problems) -> Draft | None:
+def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], problems: Problems) -> PartialScene | None:
     """Validate the data; invalid elements are removed, so that the rest can be checked."""
     points = named_points(data)
     try:
@@ -171,7 +171,9 @@ def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], probl
         ]
         wrong = list(dict.fromkeys(wrong))
     else:
-        return Draft(with_integrator(with_strands(scene)), data, tree, frozenset(), range(len(scene.expect)), problems)
+        return PartialScene(
+            with_integrator(with_strands(scene)), data, tree, frozenset(), range(len(scene.expect)), problems
+        )
     unresolved = len(problems) > 0
     for path, message in wrong:
         if (
@@ -189,7 +191,7 @@ def _validate(tree: Node, data: dict[str, Any], variables: frozenset[str], probl
     except ValidationError:
         return None  # too few valid elements
     broken = frozenset(str(path[0]) for path, _ in wrong if path)
-    return Draft(with_integrator(with_strands(scene)), data, tree, broken, kept, problems)
+    return PartialScene(with_integrator(with_strands(scene)), data, tree, broken, kept, problems)
 
 
 def _written_duration(written: Node) -> float | None:
@@ -208,29 +210,29 @@ def _with_expectations(tree: Node, kept: Sequence[int]) -> Node:
     return mapping({**tree.value, "expect": left}, tree.mark, tree.keys)
 
 
-def _without_later_expectations(draft: Draft, written: float | None) -> tuple[Draft, tuple[str, ...]]:
+def _without_later_expectations(partial: PartialScene, written: float | None) -> tuple[PartialScene, tuple[str, ...]]:
     """Set aside the expectations that an option invalidates by another duration; return the warnings as well.
 
     Parameters
     ----------
-    draft
+    partial
         The scene.
     written
         The duration that the files write, s; None if there is none.
     """
-    mark = find(draft.tree, ("simulation", "duration")).mark
-    duration, total = draft.scene.simulation.duration, len(draft.scene.expect)
+    mark = find(partial.tree, ("simulation", "duration")).mark
+    duration, total = partial.scene.simulation.duration, len(partial.scene.expect)
     if not is_override(mark) or (written is not None and math.isclose(duration, written)):
-        return draft, ()
+        return partial, ()
     # a longer run reaches every instant of the written duration, and an instant beyond that is an error of the scene
     reached = math.inf if written is not None and duration > written else duration
-    left = [k for k, entry in enumerate(draft.scene.expect) if not entry.refers_beyond(reached)]
+    left = [k for k, entry in enumerate(partial.scene.expect) if not entry.refers_beyond(reached)]
     if len(left) == total:
-        return draft, ()
-    scene = draft.scene.model_copy(update={"expect": [draft.scene.expect[k] for k in left]})
+        return partial, ()
+    scene = partial.scene.model_copy(update={"expect": [partial.scene.expect[k] for k in left]})
     remark = f"{total - len(left)} of {total} expectations refer to later times or to the written end"
     warning = f"{mark}: simulation.duration: {remark}, and are set aside"
-    return replace(draft, scene=scene, kept=[draft.kept[k] for k in left]), (warning,)
+    return replace(partial, scene=scene, kept=[partial.kept[k] for k in left]), (warning,)
 
 
 def _formulas_in(value: Any) -> Iterator[str]:

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator, model_validator
 
-from multibody_cli.spec.entries import EntrySpec, Place
+from multibody_cli.nodes import NodePath
+from multibody_cli.spec.entries import EntrySpec
 from multibody_cli.spec.quantities import (
     NUMBER_SCHEMA,
     AnyQuantity,
@@ -91,7 +92,7 @@ class CombinationSpec(EntrySpec):
         return self
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Coordinates of the terms."""
         return [(("terms", word), word) for word in self.terms]
 

@@ -15,7 +15,7 @@ from multibody_cli.symbolic.tables import Piecewise
 
 Vector3 = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix3 = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-Place = tuple[str | int, ...]
+NodePath = tuple[str | int, ...]
 """Path of a name in an entry of the scene: `("between", 0, "body")`."""
 
 
@@ -23,22 +23,22 @@ class EntrySpec(Spec):
     """An entry that names bodies, points of bodies or coordinates of joints, each with its path in the entry."""
 
     @property
-    def points(self) -> Sequence[tuple[Place, Attachment]]:
+    def points(self) -> Sequence[tuple[NodePath, Attachment]]:
         """Points of bodies, and surfaces, from end to end; the former use only the position, not the orientation."""
         return ()
 
     @property
-    def bodies(self) -> Sequence[tuple[Place, str]]:
+    def bodies(self) -> Sequence[tuple[NodePath, str]]:
         """Bodies: those of the points, unless it names others."""
         return [((*place, "body"), end.body) for place, end in self.points]
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Coordinates of joints: `hinge`, or `wrist/1`."""
         return ()
 
     @property
-    def turning(self) -> Sequence[tuple[Place, str, Vector]]:
+    def turning(self) -> Sequence[tuple[NodePath, str, Vector]]:
         """Bodies whose turns about an axis, in the body frame, it counts by a coordinate, each with its place."""
         return ()
 
@@ -47,7 +47,7 @@ class ForceSpec(Spec):
     """The base of every entry of `forces:`."""
 
     @property
-    def coordinates(self) -> Sequence[tuple[Place, str]]:
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Coordinates of joints, `joint` or `joint/k`, each with its place in the entry."""
         return []
 
@@ -58,12 +58,12 @@ class BodyForceSpec(ForceSpec):
     body: str
 
     @property
-    def points(self) -> list[tuple[Place, Position]]:
+    def points(self) -> list[tuple[NodePath, Position]]:
         """Points of the body, in the body frame, m, each with its place in the entry."""
         return []
 
     @property
-    def turning(self) -> list[Place]:
+    def turning(self) -> list[NodePath]:
         """Fields that need a body with an orientation."""
         return []
 
@@ -72,7 +72,7 @@ class BetweenSpec(EntrySpec):
     """An entry of the scene that acts between bodies."""
 
 
-def placed(field: str, points: Sequence[Attachment]) -> list[tuple[Place, Attachment]]:
+def placed(field: str, points: Sequence[Attachment]) -> list[tuple[NodePath, Attachment]]:
     """Points of one field, each with its place; that of a surface is the place of its fields."""
     return [((field, k, *(("wrap",) if point.ORIENTED else ())), point) for k, point in enumerate(points)]
 

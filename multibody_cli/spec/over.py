@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from multibody_cli.nodes import NodePath
 from multibody_cli.spec import units
 from multibody_cli.spec.catalogue import Catalogue
-from multibody_cli.spec.entries import Place
 from multibody_cli.spec.geometry import Direction, Vector
 from multibody_cli.spec.points import Attachment, BodyPoint
 from multibody_cli.spec.quantities import PositiveLength, Quantity, WholeNumber, located_error
@@ -95,7 +95,7 @@ def require_belt(entries: Sequence[OverEntry]) -> None:
         raise located_error("a belt turns at least one of its pulleys: omit `slides` of one", "over")
 
 
-def turning_of(over: Sequence[Attachment]) -> Sequence[tuple[Place, str, Vector]]:
+def turning_of(over: Sequence[Attachment]) -> Sequence[tuple[NodePath, str, Vector]]:
     """Return the place, the body and the axis of each pulley that a rope turns."""
     return [
         (("over", k), one.body, one.axis)

@@ -16,9 +16,10 @@ from pydantic_core import core_schema
 from multibody_cli.expressions import FORMULA, parse
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Floats
+from multibody_cli.nodes import NodePath
 from multibody_cli.spec import units
 from multibody_cli.spec.catalogue import Catalogue
-from multibody_cli.spec.entries import BetweenSpec, Place, placed
+from multibody_cli.spec.entries import BetweenSpec, placed
 from multibody_cli.spec.formulas import TABLES_DESCRIPTION, Formula, FunctionTables, piecewise_of, require_consistent
 from multibody_cli.spec.geometry import Direction, Pose, Rotation, TorusRadii, Vector, Vector3
 from multibody_cli.spec.points import Attachment, BodyPoint, BodyPosition
@@ -66,7 +67,7 @@ class WrapSpec(BetweenSpec):
         raise NotImplementedError
 
     @property
-    def bodies(self) -> list[tuple[Place, str]]:
+    def bodies(self) -> list[tuple[NodePath, str]]:
         """Its body."""
         return [(("body",), self.body)]
 
@@ -317,7 +318,7 @@ class PathSpec(BetweenSpec):
     )
 
     @property
-    def points(self) -> list[tuple[Place, Attachment]]:
+    def points(self) -> list[tuple[NodePath, Attachment]]:
         """Its points from end to end."""
         return placed("path", self.path)
 

@@ -14,9 +14,9 @@ from multibody_cli.scene.checks import (
     references,
     topology,
 )
-from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.checks.partial_scene import PartialScene
 
-CHECKS: tuple[Callable[[Draft], None], ...] = (
+CHECKS: tuple[Callable[[PartialScene], None], ...] = (
     names.check_size,
     names.check_names,
     topology.check_topology,
@@ -33,10 +33,10 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     expectations.check_expectations,
     expectations.check_events,
 )
-"""All checks; each reports its problems to the draft."""
+"""All checks; each reports its problems to the partial."""
 
 
-def check(draft: Draft) -> None:
+def check(partial: PartialScene) -> None:
     """Run all checks."""
     for run in CHECKS:
-        run(draft)
+        run(partial)

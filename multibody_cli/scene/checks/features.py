@@ -17,7 +17,7 @@ from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.options import ends_at_corrected_velocities, has_symmetrized_stiffness
 from multibody_cli.nodes import NodePath
 from multibody_cli.scene.body_kinds import KINDS
-from multibody_cli.scene.checks.draft import Draft, own_entries
+from multibody_cli.scene.checks.partial_scene import PartialScene, own_entries
 from multibody_cli.scene.schema import SceneSpec, between_bodies
 from multibody_cli.spec import Pose, Vector
 from multibody_cli.spec.entries import BodyForceSpec, EntrySpec, split_coordinate
@@ -26,22 +26,22 @@ _FIXED_STEP = {Feature.LIMITS: "impacts on limits need", Feature.ELASTIC_FRICTIO
 """Features that need steps of constant length."""
 
 
-def check_features(draft: Draft) -> None:
+def check_features(partial: PartialScene) -> None:
     """Check the features of the scene against those of the method."""
-    settings = draft.scene.simulation
-    if "simulation" in draft.broken or settings.method not in METHODS or settings.integrator not in INTEGRATORS:
+    settings = partial.scene.simulation
+    if "simulation" in partial.broken or settings.method not in METHODS or settings.integrator not in INTEGRATORS:
         return
     method, integrator = METHODS[settings.method], integrator_of(settings.method, settings.integrator, settings.options)
     objections: dict[str, str] = {}
-    for feature, path in _required_features(draft.scene, draft.closing):
+    for feature, path in _required_features(partial.scene, partial.closing):
         if feature not in method.supports:
             able = " or ".join(f"`{name}`" for name, kind in METHODS.items() if feature in kind.supports)
             remedy = f"use {able}" if able else "no method supports it"
-            draft.report(path, f"method `{settings.method}` does not support {feature.value}: {remedy}")
+            partial.report(path, f"method `{settings.method}` does not support {feature.value}: {remedy}")
         else:
             objections.update(method.objections(feature, settings.options))
         if feature in _FIXED_STEP and integrator.adaptive:
-            draft.report(
+            partial.report(
                 path,
                 f"integrator `{integrator.name}` has a variable step size, but {_FIXED_STEP[feature]} a small fixed "
                 "step: use a fixed-step integrator such as `rk4`",
@@ -57,8 +57,8 @@ def check_features(draft: Draft) -> None:
             f"`{integrator.name}`, or remove it"
         )
     for option, message in objections.items():
-        draft.report(("simulation", "options", option), message)
-    _check_loops(draft)
+        partial.report(("simulation", "options", option), message)
+    _check_loops(partial)
 
 
 def _required_features(scene: SceneSpec, closing: Collection[str]) -> Iterator[tuple[Feature, NodePath]]:
@@ -108,71 +108,71 @@ def _reduces(coupling: ConstraintSpec) -> TypeGuard[CouplingSpec]:
     return isinstance(coupling, CouplingSpec) and coupling.reduce
 
 
-def _check_loops(draft: Draft) -> None:
+def _check_loops(partial: PartialScene) -> None:
     """Refuse reductions of the coordinates of loop joints."""
-    for name, coupling in draft.scene.couplings.items():
+    for name, coupling in partial.scene.couplings.items():
         if _reduces(coupling):
             for place, word in coupling.coordinates:
                 joint, _ = split_coordinate(word)
-                if joint in draft.closing:
+                if joint in partial.closing:
                     message = f"`{joint}` closes a loop, so its coordinates are dependent: remove `reduce`"
-                    draft.report(("couplings", name, *place), message)
+                    partial.report(("couplings", name, *place), message)
 
 
 # --- kinds of bodies --------------------------------------------------------------------------------------------------
-def check_kinds(draft: Draft) -> None:
+def check_kinds(partial: PartialScene) -> None:
     """Check forces, constraints and joint frames against the kinds of their bodies."""
-    for name, force in draft.scene.forces.items():
+    for name, force in partial.scene.forces.items():
         if not isinstance(force, BodyForceSpec):
             continue
         for place in force.turning:
-            if kind := _without_axes(draft, force.body):
-                draft.report(("forces", name, *place), f"`{force.body}` is of kind `{kind}` and has no orientation")
+            if kind := _without_axes(partial, force.body):
+                partial.report(("forces", name, *place), f"`{force.body}` is of kind `{kind}` and has no orientation")
         for place, point in force.points:
-            _require_within(draft, ("forces", name, *place), force.body, point)
-    for section, entries in between_bodies(draft.scene):
-        for name, entry in own_entries(draft, section, entries):
-            _check_entry(draft, (section, name), entry)
-    for name, strand in draft.scene.strands.items():
+            _require_within(partial, ("forces", name, *place), force.body, point)
+    for section, entries in between_bodies(partial.scene):
+        for name, entry in own_entries(partial, section, entries):
+            _check_entry(partial, (section, name), entry)
+    for name, strand in partial.scene.strands.items():
         for place, end in strand.points:
-            if end.body in draft.scene.bodies and draft.scene.bodies[end.body].kind == "affine":
-                draft.report(
+            if end.body in partial.scene.bodies and partial.scene.bodies[end.body].kind == "affine":
+                partial.report(
                     ("strands", name, *place),
                     "cannot be attached to a body of kind `affine`: leave the end of the strand "
                     "free, and connect its last node with a stiff spring",
                 )
-    for name, sensor in draft.scene.sensors.items():
-        _require_orientation(draft, ("sensors", name, "body"), sensor.body)
+    for name, sensor in partial.scene.sensors.items():
+        _require_orientation(partial, ("sensors", name, "body"), sensor.body)
     for section in ("couplings", "constraints"):
-        for name, spec in getattr(draft.scene, section).items():
-            _check_entry(draft, (section, name), spec)
-    for name, joint in draft.scene.joints.items():
+        for name, spec in getattr(partial.scene, section).items():
+            _check_entry(partial, (section, name), spec)
+    for name, joint in partial.scene.joints.items():
         for body, origin in (("parent", "origin"), ("child", "child_origin")):
             frame: Pose = getattr(joint, origin)
-            _require_within(draft, ("joints", name, origin, "position"), getattr(joint, body), frame.position)
+            _require_within(partial, ("joints", name, origin, "position"), getattr(joint, body), frame.position)
 
 
-def _without_axes(draft: Draft, body: str) -> str:
+def _without_axes(partial: PartialScene, body: str) -> str:
     """Return the kind of a body that exists and has no orientation; else empty."""
-    found = draft.scene.bodies.get(body)
+    found = partial.scene.bodies.get(body)
     return "" if found is None or KINDS[found.kind].has_axes else found.kind
 
 
-def _require_within(draft: Draft, path: NodePath, body: str, point: Vector) -> None:
-    if body in draft.scene.bodies and draft.scene.bodies[body].kind == "point" and any(point):
-        draft.report(path, f"expected [0, 0, 0]: `{body}` is a point mass")
+def _require_within(partial: PartialScene, path: NodePath, body: str, point: Vector) -> None:
+    if body in partial.scene.bodies and partial.scene.bodies[body].kind == "point" and any(point):
+        partial.report(path, f"expected [0, 0, 0]: `{body}` is a point mass")
 
 
-def _check_entry(draft: Draft, path: NodePath, spec: EntrySpec) -> None:
+def _check_entry(partial: PartialScene, path: NodePath, spec: EntrySpec) -> None:
     """Check points of bodies, and the orientation of the bodies that the entry names otherwise."""
     points = {place: end.point for place, end in spec.points if not end.ORIENTED}
     for place, body in spec.bodies:
         if place[:-1] in points:
-            _require_within(draft, (*path, *place[:-1], "point"), body, points[place[:-1]])
+            _require_within(partial, (*path, *place[:-1], "point"), body, points[place[:-1]])
         else:
-            _require_orientation(draft, (*path, *place), body)
+            _require_orientation(partial, (*path, *place), body)
 
 
-def _require_orientation(draft: Draft, path: NodePath, body: str) -> None:
-    if kind := _without_axes(draft, body):
-        draft.report(path, f"requires the orientation of `{body}`, but a body of kind `{kind}` has none")
+def _require_orientation(partial: PartialScene, path: NodePath, body: str) -> None:
+    if kind := _without_axes(partial, body):
+        partial.report(path, f"requires the orientation of `{body}`, but a body of kind `{kind}` has none")

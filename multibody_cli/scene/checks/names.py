@@ -4,45 +4,45 @@ from __future__ import annotations
 
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.limits import LimitError, require_within
-from multibody_cli.scene.checks.draft import Draft, own_entries
+from multibody_cli.scene.checks.partial_scene import PartialScene, own_entries
 from multibody_cli.scene.schema import between_bodies
 from multibody_cli.scene.strands import generated_names
 from multibody_cli.spec.entries import BodyForceSpec
 from multibody_cli.spec.path import moving_coordinates
 
 
-def check_names(draft: Draft) -> None:
+def check_names(partial: PartialScene) -> None:
     """Check the names of bodies, and the references of forces, springs, muscles and sensors."""
-    if WORLD in draft.names("bodies"):
-        draft.report(("bodies", WORLD), f"the name `{WORLD}` is reserved: use another one")
-    for name, force in draft.scene.forces.items():
+    if WORLD in partial.names("bodies"):
+        partial.report(("bodies", WORLD), f"the name `{WORLD}` is reserved: use another one")
+    for name, force in partial.scene.forces.items():
         path = ("forces", name, "body")
-        if isinstance(force, BodyForceSpec) and draft.require_body(force.body, path) and force.body == WORLD:
-            draft.report(path, "a force on the world has no effect")
-    for name, sensor in draft.scene.sensors.items():
-        draft.require_body(sensor.body, ("sensors", name, "body"))
-    for strand, spec in draft.scene.strands.items():
+        if isinstance(force, BodyForceSpec) and partial.require_body(force.body, path) and force.body == WORLD:
+            partial.report(path, "a force on the world has no effect")
+    for name, sensor in partial.scene.sensors.items():
+        partial.require_body(sensor.body, ("sensors", name, "body"))
+    for strand, spec in partial.scene.strands.items():
         for section, names in generated_names(strand, spec):
-            for name in sorted(names & draft.names(section)):
-                draft.report((section, name), f"strand `{strand}` generates an element of this name: use another one")
-    for section, entries in between_bodies(draft.scene):
-        for name, entry in own_entries(draft, section, entries):
-            known = [draft.require_body(body, (section, name, *place)) for place, body in entry.bodies]
+            for name in sorted(names & partial.names(section)):
+                partial.report((section, name), f"strand `{strand}` generates an element of this name: use another one")
+    for section, entries in between_bodies(partial.scene):
+        for name, entry in own_entries(partial, section, entries):
+            known = [partial.require_body(body, (section, name, *place)) for place, body in entry.bodies]
             fixed = not moving_coordinates([end for _, end in entry.points])
             alone = section not in ("strands", "surfaces") and all(known)
             of_bodies = {body for _, body in entry.bodies}
             changes_shape = any(
-                draft.scene.bodies[body].kind == "affine" for body in of_bodies & draft.scene.bodies.keys()
+                partial.scene.bodies[body].kind == "affine" for body in of_bodies & partial.scene.bodies.keys()
             )
             if alone and fixed and len(of_bodies) == 1 and not changes_shape:
-                draft.report((section, name), "has no effect: both ends are fixed in the same body")
+                partial.report((section, name), "has no effect: both ends are fixed in the same body")
 
 
 # --- check of the number of elements ----------------------------------------------------------------------------------
-def check_size(draft: Draft) -> None:
+def check_size(partial: PartialScene) -> None:
     """Check the number of bodies and joints against its limit."""
     try:
-        require_within("elements", len(draft.scene.bodies) + len(draft.scene.joints))
+        require_within("elements", len(partial.scene.bodies) + len(partial.scene.joints))
     except LimitError as error:
-        draft.report(("strands" if draft.scene.strands else "bodies",), str(error))
-        draft.problems.raise_any()
+        partial.report(("strands" if partial.scene.strands else "bodies",), str(error))
+        partial.problems.raise_any()

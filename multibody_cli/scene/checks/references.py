@@ -5,7 +5,7 @@ from __future__ import annotations
 from multibody_cli.errors import nearest
 from multibody_cli.expressions import Reference
 from multibody_cli.joints.spec import WORLD, MovingJointSpec
-from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.checks.partial_scene import PartialScene
 from multibody_cli.scene.tables import signals_of
 
 _LETTERS = ("x", "y", "z")
@@ -17,21 +17,21 @@ _SECTIONS = ("joints", "bodies", "paths")
 _CALLED = {"inputs": ("input", "an input, `inputs.NAME`"), "functions": ("function", "a function, `functions.NAME(x)`")}
 
 
-def check_references(draft: Draft) -> None:
+def check_references(partial: PartialScene) -> None:
     """Check the references of all expressions of forces, muscles and actuators."""
-    for path, signal in signals_of(draft.scene, ()):
+    for path, signal in signals_of(partial.scene, ()):
         if signal.expression is None:
             continue
-        own = draft.scene.joints.get(str(path[1])) if path[0] == "joints" else None
+        own = partial.scene.joints.get(str(path[1])) if path[0] == "joints" else None
         place = int(path[3]) if own is not None and signal.uses_state and len(path) > 3 else 0
         written = path[:3] if own is not None and len(own.coordinates) == 1 else path
         for name in sorted(signal.expression.names & {"q"}):
             if isinstance(own, MovingJointSpec) and not own.plain[place]:
-                draft.report(written, _no_number(name))
+                partial.report(written, _no_number(name))
         for reference in signal.expression.references.values():
-            problem = _problem(draft, reference, own)
+            problem = _problem(partial, reference, own)
             if problem:
-                draft.report(written, f"`{reference}`: {problem}")
+                partial.report(written, f"`{reference}`: {problem}")
 
 
 def _no_number(name: str) -> str:
@@ -41,15 +41,15 @@ def _no_number(name: str) -> str:
     )
 
 
-def _problem(draft: Draft, reference: Reference, own: object) -> str:
+def _problem(partial: PartialScene, reference: Reference, own: object) -> str:
     """Return the problem of a reference; empty if it has none."""
     section, *rest = reference.path
     if section == "combinations" and len(rest) == 2:
-        return _problem_of_combination(draft, rest[0], rest[1], reference)
+        return _problem_of_combination(partial, rest[0], rest[1], reference)
     if section in _CALLED:
-        return _problem_of_input(draft, section, reference)
+        return _problem_of_input(partial, section, reference)
     if section == "points" and len(rest) == 3:
-        return _problem_of_point(draft, rest[0], rest[1], rest[2], reference)
+        return _problem_of_point(partial, rest[0], rest[1], rest[2], reference)
     if section in _OF_JOINTS and not rest and isinstance(own, MovingJointSpec):
         return _problem_of_coordinate(section, reference, own)
     if section not in _SECTIONS or len(rest) != 2:
@@ -60,9 +60,9 @@ def _problem(draft: Draft, reference: Reference, own: object) -> str:
         )
     name, quantity = rest
     if section == "joints":
-        if name not in draft.names("joints"):
-            return f"unknown joint `{name}`; {nearest(name, draft.names('joints'))}"
-        joint = draft.scene.joints.get(name)
+        if name not in partial.names("joints"):
+            return f"unknown joint `{name}`; {nearest(name, partial.names('joints'))}"
+        joint = partial.scene.joints.get(name)
         if joint is None:  # invalid, and reported
             return ""
         if quantity not in _OF_JOINTS:
@@ -70,7 +70,7 @@ def _problem(draft: Draft, reference: Reference, own: object) -> str:
         if not isinstance(joint, MovingJointSpec):
             return f"joint `{name}` has no coordinates"
         return _problem_of_coordinate(quantity, reference, joint)
-    return (_problem_of_path if section == "paths" else _problem_of_body)(draft, name, quantity, reference)
+    return (_problem_of_path if section == "paths" else _problem_of_body)(partial, name, quantity, reference)
 
 
 def _problem_of_coordinate(quantity: str, reference: Reference, joint: MovingJointSpec) -> str:
@@ -82,8 +82,8 @@ def _problem_of_coordinate(quantity: str, reference: Reference, joint: MovingJoi
     return _no_number(str(reference)) if quantity == "q" and not joint.plain[component or 0] else ""
 
 
-def _problem_of_combination(draft: Draft, name: str, quantity: str, reference: Reference) -> str:
-    known = draft.names("combinations")
+def _problem_of_combination(partial: PartialScene, name: str, quantity: str, reference: Reference) -> str:
+    known = partial.names("combinations")
     if name not in known:
         return f"unknown combination `{name}`; {nearest(name, known)}"
     if quantity not in _OF_COMBINATIONS:
@@ -91,40 +91,40 @@ def _problem_of_combination(draft: Draft, name: str, quantity: str, reference: R
     return "a combination has no components or points" if (reference.component, reference.point) != (None, None) else ""
 
 
-def _problem_of_point(draft: Draft, body: str, name: str, quantity: str, reference: Reference) -> str:
+def _problem_of_point(partial: PartialScene, body: str, name: str, quantity: str, reference: Reference) -> str:
     if reference.point is not None:
         return "only bodies have points"
-    points = draft.points.get(body)
+    points = partial.points.get(body)
     if points is not None and name not in points:
         return f"`{body}` has no point `{name}`; {nearest(name, points)}"
-    return _problem_of_body(draft, body, quantity, reference)
+    return _problem_of_body(partial, body, quantity, reference)
 
 
-def _problem_of_input(draft: Draft, section: str, reference: Reference) -> str:
+def _problem_of_input(partial: PartialScene, section: str, reference: Reference) -> str:
     _, *rest = reference.path
     noun, written = _CALLED[section]
     if len(rest) != 1 or reference.component is not None or reference.point is not None:
         return f"expected {written}"
-    names = draft.names(section)
+    names = partial.names(section)
     return "" if rest[0] in names else f"unknown {noun} `{rest[0]}`; {nearest(rest[0], names)}"
 
 
-def _problem_of_path(draft: Draft, name: str, quantity: str, reference: Reference) -> str:
-    if name not in draft.names("paths"):
-        return f"unknown path `{name}`; {nearest(name, draft.names('paths'))}"
+def _problem_of_path(partial: PartialScene, name: str, quantity: str, reference: Reference) -> str:
+    if name not in partial.names("paths"):
+        return f"unknown path `{name}`; {nearest(name, partial.names('paths'))}"
     if quantity not in _OF_PATHS:
         return f"unknown quantity `{quantity}` of a path; {nearest(quantity, _OF_PATHS)}"
     return "a path has no points or components here" if reference.point or reference.component is not None else ""
 
 
-def _problem_of_body(draft: Draft, name: str, quantity: str, reference: Reference) -> str:
+def _problem_of_body(partial: PartialScene, name: str, quantity: str, reference: Reference) -> str:
     if name == WORLD:
         return "the world does not move"
-    if name not in draft.bodies:
-        return f"unknown body `{name}`; {nearest(name, draft.bodies)}"
+    if name not in partial.bodies:
+        return f"unknown body `{name}`; {nearest(name, partial.bodies)}"
     if quantity not in _OF_BODIES:
         return f"unknown quantity `{quantity}` of a body; {nearest(quantity, _OF_BODIES)}"
-    body = draft.scene.bodies.get(name)
+    body = partial.scene.bodies.get(name)
     if body is not None and body.kind == "affine":
         return "affine bodies have no rigid motion: refer to a rigid body"
     if body is not None and body.kind == "point" and quantity == "angular_velocity":

@@ -11,7 +11,7 @@ from multibody_cli.document.states import FIELDS, SECTION
 from multibody_cli.errors import QuantityError, nearest, series
 from multibody_cli.joints.spec import MovingJointSpec
 from multibody_cli.nodes import NodePath
-from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.checks.partial_scene import PartialScene
 from multibody_cli.scene.checks.topology import determined_by, report_start
 from multibody_cli.scene.explain import explain
 from multibody_cli.spec import Spec, units
@@ -19,64 +19,64 @@ from multibody_cli.spec.names import read_name
 from multibody_cli.spec.quantities import format_value, read_quantity
 
 
-def check_states(draft: Draft, states: Any) -> None:
+def check_states(partial: PartialScene, states: Any) -> None:
     """Check all states, also those that are not chosen; `states` is the section as plain data."""
-    for state, sections in _mappings(draft, (SECTION,), states, "states by name"):
+    for state, sections in _mappings(partial, (SECTION,), states, "states by name"):
         path: NodePath = (SECTION, state)
         try:
             read_name(state)
         except ValueError as error:
-            draft.report(path, str(error))
-        for section, entries in _mappings(draft, path, sections, series([f"`{name}`" for name in FIELDS], "and")):
+            partial.report(path, str(error))
+        for section, entries in _mappings(partial, path, sections, series([f"`{name}`" for name in FIELDS], "and")):
             if section not in FIELDS:
-                draft.report((*path, section), f"unknown key `{section}`; {nearest(section, FIELDS)}")
+                partial.report((*path, section), f"unknown key `{section}`; {nearest(section, FIELDS)}")
                 continue
-            for name, fields in _mappings(draft, (*path, section), entries, "fields by name"):
-                _check_entry(draft, (*path, section, name), fields)
+            for name, fields in _mappings(partial, (*path, section), entries, "fields by name"):
+                _check_entry(partial, (*path, section, name), fields)
 
 
-def _mappings(draft: Draft, path: NodePath, value: Any, expected: str) -> Iterator[tuple[str, Any]]:
+def _mappings(partial: PartialScene, path: NodePath, value: Any, expected: str) -> Iterator[tuple[str, Any]]:
     """Yield the entries of a mapping; report any other value."""
     if isinstance(value, dict):
         yield from value.items()
     else:
-        draft.report(path, f"expected a mapping of {expected}, found {format_value(value)}")
+        partial.report(path, f"expected a mapping of {expected}, found {format_value(value)}")
 
 
-def _check_entry(draft: Draft, path: NodePath, fields: Any) -> None:
+def _check_entry(partial: PartialScene, path: NodePath, fields: Any) -> None:
     _, _, section, name = path
-    known, spec = draft.names(str(section)), getattr(draft.scene, str(section)).get(name)
+    known, spec = partial.names(str(section)), getattr(partial.scene, str(section)).get(name)
     if name not in known:
         word = str(section).removesuffix("s").replace("bodie", "body")
-        draft.report(path, f"unknown {word} `{name}`; {nearest(str(name), known)}")
+        partial.report(path, f"unknown {word} `{name}`; {nearest(str(name), known)}")
         return
     if section == "inputs":
         try:
             read_quantity(fields, units.ANY)
         except QuantityError as error:
-            draft.report(path, str(error))
+            partial.report(path, str(error))
         return
-    given = dict(_mappings(draft, path, fields, f"{' and '.join(map('`{}`'.format, FIELDS[str(section)]))}"))
+    given = dict(_mappings(partial, path, fields, f"{' and '.join(map('`{}`'.format, FIELDS[str(section)]))}"))
     for field in given:
         if field not in FIELDS[str(section)]:
-            draft.report((*path, field), f"unknown key `{field}`; {nearest(field, FIELDS[str(section)])}")
-        elif section == "bodies" and name in draft.inboard:
-            draft.report((*path, field), determined_by(draft.inboard[str(name)], str(name)))
+            partial.report((*path, field), f"unknown key `{field}`; {nearest(field, FIELDS[str(section)])}")
+        elif section == "bodies" and name in partial.inboard:
+            partial.report((*path, field), determined_by(partial.inboard[str(name)], str(name)))
     own = {field: value for field, value in given.items() if field in FIELDS[str(section)]}
     if spec is not None and own:
-        _check_values(draft, path, spec, own)
+        _check_values(partial, path, spec, own)
 
 
-def _check_values(draft: Draft, path: NodePath, spec: Spec, own: Mapping[str, Any]) -> None:
+def _check_values(partial: PartialScene, path: NodePath, spec: Spec, own: Mapping[str, Any]) -> None:
     """Read an element with the fields of a state in place of its own."""
-    written, points = draft.data[str(path[2])][path[3]], draft.points
+    written, points = partial.data[str(path[2])][path[3]], partial.points
     if all(written.get(field) == value for field, value in own.items()):
         return  # as in the chosen state
     try:
         found = type(spec).model_validate({**written, **own}, context=points)
     except ValidationError as error:
         for place, message in explain(error, type(spec)):
-            draft.report((*path, *place), message)
+            partial.report((*path, *place), message)
         return
-    if isinstance(found, MovingJointSpec) and found.bounds is not None and path[3] not in draft.closing:
-        report_start(draft, (*path, "q"), found)
+    if isinstance(found, MovingJointSpec) and found.bounds is not None and path[3] not in partial.closing:
+        report_start(partial, (*path, "q"), found)

@@ -6,32 +6,32 @@ from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate, numbers_of
 from multibody_cli.joints.spec import WORLD, MovingJointSpec
 from multibody_cli.nodes import NodePath
-from multibody_cli.scene.checks.draft import Draft
+from multibody_cli.scene.checks.partial_scene import PartialScene
 
 _STATE = ("position", "rotation", "velocity")
 
 
-def check_topology(draft: Draft) -> None:
+def check_topology(partial: PartialScene) -> None:
     """Check the parents and children of all joints, and the initial state of their bodies."""
-    for name, joint in draft.scene.joints.items():
+    for name, joint in partial.scene.joints.items():
         path = ("joints", name)
-        draft.require_body(joint.parent, (*path, "parent"))
-        if not draft.require_body(joint.child, (*path, "child")):
+        partial.require_body(joint.parent, (*path, "parent"))
+        if not partial.require_body(joint.child, (*path, "child")):
             continue
         if joint.child == WORLD:
-            draft.report((*path, "child"), "the world cannot be a child: make it the parent")
+            partial.report((*path, "child"), "the world cannot be a child: make it the parent")
         elif joint.child == joint.parent:
-            draft.report((*path, "child"), f"connects `{joint.child}` to itself")
-    _check_places(draft)
+            partial.report((*path, "child"), f"connects `{joint.child}` to itself")
+    _check_places(partial)
 
 
-def _check_places(draft: Draft) -> None:
-    for name, joint in draft.inboard.items():
-        body = draft.scene.bodies.get(name)
+def _check_places(partial: PartialScene) -> None:
+    for name, joint in partial.inboard.items():
+        body = partial.scene.bodies.get(name)
         given = body.model_fields_set if body is not None else frozenset[str]()
         for field in _STATE:
             if field in given:
-                draft.report(("bodies", name, field), determined_by(joint, name))
+                partial.report(("bodies", name, field), determined_by(joint, name))
 
 
 def determined_by(joint: str, body: str) -> str:
@@ -47,14 +47,14 @@ _SLACK = 1e-9
 """Tolerance of the initial coordinate outside its limits, relative to 1 rad or to the largest length of the joints."""
 
 
-def check_limits(draft: Draft) -> None:
+def check_limits(partial: PartialScene) -> None:
     """Check the initial state of all joints against their limits."""
-    for name, joint in draft.scene.joints.items():
-        if isinstance(joint, MovingJointSpec) and joint.bounds is not None and name not in draft.closing:
-            report_start(draft, ("joints", name, "limits"), joint)
+    for name, joint in partial.scene.joints.items():
+        if isinstance(joint, MovingJointSpec) and joint.bounds is not None and name not in partial.closing:
+            report_start(partial, ("joints", name, "limits"), joint)
 
 
-def report_start(draft: Draft, path: NodePath, joint: MovingJointSpec) -> None:
+def report_start(partial: PartialScene, path: NodePath, joint: MovingJointSpec) -> None:
     """Report initial coordinates of a joint beyond its limits, at a path and, of several coordinates, their index."""
     assert joint.bounds is not None
     kind = JOINTS[joint.type]
@@ -64,11 +64,11 @@ def report_start(draft: Draft, path: NodePath, joint: MovingJointSpec) -> None:
         if pair is None:
             continue
         lower, upper = pair
-        slack = _SLACK * ((draft.length or 1.0) if unit is Coordinate.LENGTH else 1.0)
+        slack = _SLACK * ((partial.length or 1.0) if unit is Coordinate.LENGTH else 1.0)
         if not lower - slack <= start[k] <= upper + slack:
             side = f"below {lower:g}" if start[k] < lower else f"above {upper:g}"
             place = () if len(joint.coordinates) == 1 else (k,)
-            draft.report(
+            partial.report(
                 (*path, *place),
                 f"the initial coordinate, {start[k]:g} {unit}, violates this limit: it is {side} {unit}",
             )

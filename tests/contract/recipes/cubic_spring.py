@@ -9,7 +9,8 @@ from pydantic import Field
 
 from multibody_cli.forces.contract import ForceElement, SceneEntry
 from multibody_cli.kernel import formula
-from multibody_cli.spec.entries import ForceSpec, PackingContext, Place
+from multibody_cli.nodes import NodePath
+from multibody_cli.spec.entries import ForceSpec, PackingContext
 
 
 class CubicSpringSpec(ForceSpec):
@@ -19,7 +20,7 @@ class CubicSpringSpec(ForceSpec):
     cubic: float = Field(description="Coefficient k, N/m^3.")
 
     @property
-    def coordinates(self) -> list[tuple[Place, str]]:
+    def coordinates(self) -> list[tuple[NodePath, str]]:
         """The coordinate."""
         return [(("coordinate",), self.coordinate)]
 

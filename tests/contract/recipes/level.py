@@ -11,9 +11,10 @@ from pydantic import Field
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
 from multibody_cli.constraints.rows import write_level, write_point_force
 from multibody_cli.kernel import formula
+from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.points import centripetal_acceleration_of, lever_arm_of, position_of
 from multibody_cli.spatial.products import UNIT, dot
-from multibody_cli.spec.entries import PackingContext, Place
+from multibody_cli.spec.entries import PackingContext
 
 
 class LevelSpec(ConstraintSpec):
@@ -24,7 +25,7 @@ class LevelSpec(ConstraintSpec):
     height: float = Field(description="Height, m.")
 
     @property
-    def bodies(self) -> Sequence[tuple[Place, str]]:
+    def bodies(self) -> Sequence[tuple[NodePath, str]]:
         """The body."""
         return [(("body",), self.body)]
 
