@@ -103,11 +103,11 @@ def verb(
         return WRITERS[end](words, end, output, strict, force)
     if strict:
         raise ArgumentError(f"--strict has no effect without --to {'|'.join(EXPORTS)}")
-    from multibody_cli.output.file_replacement import replacement, require_replaceable
+    from multibody_cli.output.file_replacement import require_replaceable
     from multibody_cli.output.selection import select_instants
     from multibody_cli.output.sweep_table import SweepTable, is_sweep_table
     from multibody_cli.output.table import table_of
-    from multibody_cli.output.table_formats import FORMATS
+    from multibody_cli.output.table_formats import format_of
     from multibody_cli.output.trajectory import read_trajectory
     from multibody_cli.studies.wrenches import reactions_of
 
@@ -115,18 +115,14 @@ def verb(
     if len(files) > 1:
         raise ArgumentError(f"{len(files)} files are too many: a table has the channels of one")
     target = output or TABLES / f"{joined(files, ['reactions'] if reactions else channels)}.csv"
-    suffix = target.suffix.lower().removeprefix(".")
-    if suffix not in FORMATS:
-        raise ArgumentError(f"{target}: a table is named {' or '.join(f'*.{known}' for known in FORMATS)}")
-    FORMATS[suffix].require()
+    format_ = format_of(target)
     require_replaceable(target, force)
     if is_result(target):
         raise ArgumentError(f"{target} is a result file, not a table: use another name with -o")
     if is_sweep_table(Path(files[0])):
         if channels or reactions or frame or start is not None or end is not None or every is not None:
             raise ArgumentError(f"{files[0]} is a table of a sweep: it is exported as a whole, without other arguments")
-        with replacement(target) as part:
-            FORMATS[suffix].write(SweepTable(Path(files[0])), part)
+        format_.replace(SweepTable(Path(files[0])), target)
         show(target)
         return 0
     trajectory = expressed(read_trajectory(files[0]), frame)
@@ -134,8 +130,7 @@ def verb(
     if reactions:
         if channels:
             raise ArgumentError("--reactions writes the wrenches of all joints: it takes no channels")
-        with replacement(target) as part:
-            FORMATS[suffix].write(reactions_of(trajectory, scene_in(trajectory), rows, frame), part)
+        format_.replace(reactions_of(trajectory, scene_in(trajectory), rows, frame), target)
         show(target)
         return 0
     with ProgressBar("values") as bar:
@@ -143,8 +138,7 @@ def verb(
             table = table_of(trajectory, channels, rows, bar.show)
         except ResultError as error:
             raise explain_channels(error, channels) from error
-        with replacement(target) as part:
-            FORMATS[suffix].write(table, part)
+        format_.replace(table, target)
     show(target)
     return 0
 

@@ -144,17 +144,14 @@ def verb(
 def _require_targets(targets: Sequence[Path], force: bool) -> None:
     from multibody_cli.errors import ArgumentError
     from multibody_cli.output.file_replacement import HDF5_ENDINGS, require_replaceable
-    from multibody_cli.output.table_formats import FORMATS
+    from multibody_cli.output.table_formats import format_of
 
+    results = [target for target in targets if target.suffix.lower() in HDF5_ENDINGS]
     for target in targets:
-        suffix = target.suffix.lower()
-        if suffix not in HDF5_ENDINGS and suffix.removeprefix(".") not in FORMATS:
-            known = [*HDF5_ENDINGS, *(f".{one}" for one in FORMATS)]
-            raise ArgumentError(f"-o {target}: expected a name that ends in {', '.join(known)}")
-        if suffix.removeprefix(".") in FORMATS:
-            FORMATS[suffix.removeprefix(".")].require()
+        if target not in results:
+            format_of(target, HDF5_ENDINGS)
         require_replaceable(target, force)
-    if sum(target.suffix.lower() in HDF5_ENDINGS for target in targets) > 1:
+    if len(results) > 1:
         raise ArgumentError("-o: expected one result file")
 
 
@@ -162,9 +159,9 @@ def _solve(
     prepared: PreparedSimulation, problem: InverseProblem, targets: Sequence[Path], force: bool
 ) -> InverseDynamics:
     """Solve the problem, and write the files."""
-    from multibody_cli.output.file_replacement import HDF5_ENDINGS, replacement
-    from multibody_cli.output.table_formats import FORMATS
-    from multibody_cli.studies.inverse.table import ColumnTable, force_columns
+    from multibody_cli.output.file_replacement import HDF5_ENDINGS
+    from multibody_cli.output.table_formats import ColumnTable, format_of
+    from multibody_cli.studies.inverse.table import force_columns
 
     results = [target for target in targets if target.suffix.lower() in HDF5_ENDINGS]
     if results:
@@ -178,8 +175,7 @@ def _solve(
         found = problem.solve()
     for target in targets:
         if target not in results:
-            with replacement(target) as part:
-                FORMATS[target.suffix.lower().removeprefix(".")].write(ColumnTable(tuple(force_columns(found))), part)
+            format_of(target).replace(ColumnTable(tuple(force_columns(found))), target)
     return found
 
 

@@ -66,47 +66,26 @@ def verb(
 
     Exit code: 0; 1 if loops or constraints cannot be satisfied; 2 if an argument, the scene or a file is rejected.
     """
+    from multibody_cli.output.file_replacement import require_replaceable
+    from multibody_cli.output.table_formats import ColumnTable, format_of
     from multibody_cli.studies.inverse.kinematic_analysis import KinematicProblem
     from multibody_cli.studies.inverse.study import OVERRIDES, Question
+    from multibody_cli.studies.inverse.table import motion_columns
 
     prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
     target = output or Path("outputs") / f"{prepared.scene.name}-kinematics.csv"
-    _require_table(target, force)
+    table = format_of(target, hint="; `mbsim inverse` writes a result file of a motion")
+    require_replaceable(target, force)
     problem = KinematicProblem(
         prepared, Question(motion, driving, cutoff=cutoff, start=start, end=end, weights=weights)
     )
     with Waiting(f"solving {prepared.scene.name}"):
         found = problem.solve()
-        _write(found, target)
+        table.replace(ColumnTable(tuple(motion_columns(found))), target)
     show_json(_as_data(found)) if as_json else _show(found)
     remark(found)
     messages.detail(f"wrote {target}") if as_json else show(target)
     return 0
-
-
-def _require_table(target: Path, force: bool) -> None:
-    from multibody_cli.errors import ArgumentError
-    from multibody_cli.output.file_replacement import require_replaceable
-    from multibody_cli.output.table_formats import FORMATS
-
-    suffix = target.suffix.lower().removeprefix(".")
-    if suffix not in FORMATS:
-        known = ", ".join(f".{one}" for one in FORMATS)
-        raise ArgumentError(
-            f"-o {target}: expected a name that ends in {known}; `mbsim inverse` writes a result file of a motion"
-        )
-    FORMATS[suffix].require()
-    require_replaceable(target, force)
-
-
-def _write(found: Kinematics, target: Path) -> None:
-    from multibody_cli.output.file_replacement import replacement
-    from multibody_cli.output.table_formats import FORMATS
-    from multibody_cli.studies.inverse.table import ColumnTable, motion_columns
-
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with replacement(target) as part:
-        FORMATS[target.suffix.lower().removeprefix(".")].write(ColumnTable(tuple(motion_columns(found))), part)
 
 
 def _show(found: Kinematics) -> None:

@@ -14,16 +14,17 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-from multibody_cli.errors import ArgumentError
+from multibody_cli.errors import ArgumentError, series
 from multibody_cli.immutable import Immutable
 from multibody_cli.output.channel import Array
+from multibody_cli.output.file_replacement import replacement
 
 LONGEST = 63
 """Maximum length of a name in MATLAB (`namelengthmax`)."""
@@ -60,6 +61,41 @@ class TableContent(Protocol):
         """Read column after column, (N,)."""
 
 
+Column = tuple[str, str, str, Array]
+"""Name, unit, description and values of a column."""
+
+
+class ColumnTable(Immutable, eq=False):
+    """Columns as a `TableContent`."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [name for name, *_ in self.columns]
+
+    @property
+    def units(self) -> list[str]:
+        """Units of the columns."""
+        return [unit for _, unit, *_ in self.columns]
+
+    @property
+    def descriptions(self) -> list[str]:
+        """Sentences that describe the columns."""
+        return [text for _, _, text, _ in self.columns]
+
+    def blocks(self) -> Iterator[list[Array]]:
+        """Read the table as one block."""
+        yield [values for *_, values in self.columns]
+
+    row_blocks = blocks
+
+    def whole_columns(self) -> Iterator[Array]:
+        """Read column after column."""
+        return (values for *_, values in self.columns)
+
+
 class TableFormat(Immutable):
     """A format of tables.
 
@@ -73,6 +109,11 @@ class TableFormat(Immutable):
 
     write: Callable[[TableContent, Path], None]
     require: Callable[[], None] = lambda: None
+
+    def replace(self, table: TableContent, path: Path) -> None:
+        """Write a table to a file, or replace the file by it."""
+        with replacement(path) as part:
+            self.write(table, part)
 
 
 def write_csv(table: TableContent, path: Path) -> None:
@@ -183,3 +224,19 @@ FORMATS = {
     "mot": TableFormat(write_storage),
 }
 """The formats, by the suffix of a file."""
+
+
+def format_of(path: Path, beside: Sequence[str] = (), hint: str = "") -> TableFormat:
+    """Return the format of a file by its suffix; messages list those `beside`, of other files of a command, and a hint.
+
+    Raises
+    ------
+    ArgumentError
+        The suffix is that of no format, or a package that the format needs is not installed.
+    """
+    found = FORMATS.get(path.suffix.lower().removeprefix("."))
+    if found is None:
+        known = series([*beside, *(f".{one}" for one in FORMATS)], "or")
+        raise ArgumentError(f"{path}: expected a name that ends in {known}{hint}")
+    found.require()
+    return found

@@ -74,7 +74,7 @@ def test_refusals(mbsim: Command, folder: Path) -> None:
     prepare(folder)
     for words, message in (
         (["--on", "knee"], "--on knee: no coordinate `knee` that can have a force"),
-        (["-o", "arm.txt"], "-o arm.txt: expected a name that ends in .h5"),
+        (["-o", "arm.txt"], "arm.txt: expected a name that ends in .h5"),
         (["-o", "arm.mot"], "arm.mot exists: use --force"),
         (["--muscles", "--reserve", "0"], "--reserve 0: expected a force above 0"),
         (["--muscles", "--set", "muscles={}"], "--muscles: the scene has no muscles"),

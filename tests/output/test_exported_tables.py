@@ -318,7 +318,7 @@ def test_the_verb_writes_a_table_beside_the_plots(export, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["swing.h5", "-o", "a.xls"], "a.xls: a table is named *.csv or *.parquet or *.mat or *.npz"),
+        (["swing.h5", "-o", "a.xls"], "a.xls: expected a name that ends in .csv, .parquet, .mat, .npz, .sto or .mot"),
         (["swing.h5", "swing.h5", "energi", "-o", "a.csv"], "swing.h5 has no channel or group `energi`: did you mean"),
         (["swing.h5", "--to", "3 m"], "Invalid value for '--to': expected a time (s), but `3 m` is a length"),
         (["swing.h5", "--every", "0"], "Invalid value for '--every': expected a time (s) above 0, found `0`"),

@@ -2,47 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from multibody_cli.immutable import Immutable
-from multibody_cli.output.channel import Array
+from multibody_cli.output.table_formats import Column
 from multibody_cli.studies.inverse.coordinates import CoordinateName
 from multibody_cli.studies.inverse.kinematic_analysis import Kinematics
 from multibody_cli.studies.inverse.study import InverseDynamics
-
-Column = tuple[str, str, str, Array]
-"""Name, unit, description and values of a column."""
-
-
-class ColumnTable(Immutable, eq=False):
-    """Columns as a table, a `TableContent` of `output.table_formats`."""
-
-    columns: tuple[Column, ...]
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns."""
-        return [name for name, *_ in self.columns]
-
-    @property
-    def units(self) -> list[str]:
-        """Units of the columns."""
-        return [unit for _, unit, *_ in self.columns]
-
-    @property
-    def descriptions(self) -> list[str]:
-        """Sentences that describe the columns."""
-        return [text for _, _, text, _ in self.columns]
-
-    def blocks(self) -> Iterator[list[Array]]:
-        """Read the table as one block."""
-        yield [values for *_, values in self.columns]
-
-    row_blocks = blocks
-
-    def whole_columns(self) -> Iterator[Array]:
-        """Read column after column."""
-        return (values for *_, values in self.columns)
 
 
 def force_columns(found: InverseDynamics) -> list[Column]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.immutable import Immutable
 from multibody_cli.initial.linearized_motion import Complex
 from multibody_cli.kernel import Floats
-from multibody_cli.output.file_replacement import replacement
+from multibody_cli.output.table_formats import FORMATS, ColumnTable
 from multibody_cli.studies.vibration.system import LinearSystem
 
 PER_DECADE = 100
@@ -85,14 +84,13 @@ def response_of(system: LinearSystem, low: float | None = None, high: float | No
 
 def write_response(found: Response, path: Path) -> None:
     """Write a frequency response as comma-separated values: magnitudes in SI units, and phases in degrees."""
-    inputs, outputs = enumerate(found.inputs), [*enumerate(found.outputs)]
-    pairs = [(i, k, f"{output} by {one}") for k, one in inputs for i, output in outputs]
-    names = [word for *_, name in pairs for word in (f"magnitude of {name} (SI)", f"phase of {name} (deg)")]
-    columns = [column for i, k, _ in pairs for column in (np.abs(found.values[:, i, k]), found.phases[:, i, k])]
-    with replacement(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["frequency (Hz)", *names])
-        writer.writerows(zip(found.frequencies.tolist(), *(column.tolist() for column in columns), strict=True))
+    columns = [("frequency", "Hz", "", found.frequencies)]
+    for k, one in enumerate(found.inputs):
+        for i, output in enumerate(found.outputs):
+            name = f"{output} by {one}"
+            columns.append((f"magnitude of {name}", "SI", "", np.abs(found.values[:, i, k])))
+            columns.append((f"phase of {name}", "deg", "", found.phases[:, i, k]))
+    FORMATS["csv"].replace(ColumnTable(tuple(columns)), path)
 
 
 def read_frequencies(text: str | None) -> tuple[float | None, float | None]:
