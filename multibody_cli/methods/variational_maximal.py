@@ -15,7 +15,6 @@ from pydantic import Field, model_validator
 
 from multibody_cli.methods.baraff import BARAFF
 from multibody_cli.methods.by_variation import VariationalKind, VariationalOptions, make_riqn
-from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.integrators.variational_steps import RootFinder
 from multibody_cli.model import System
 from multibody_cli.spec.quantities import located_error
@@ -61,7 +60,7 @@ VARIATIONAL_MAXIMAL = VariationalKind(
     name="variational_maximal",
     description="variational integrator in maximal coordinates, joints as position constraints, O(n)",
     base_method=BARAFF,
-    supports=BARAFF.supports - {Feature.AFFINE},
+    supports=BARAFF.supports,
     Options=MaximalOptions,
     root_finders=ROOT_FINDERS,
 )

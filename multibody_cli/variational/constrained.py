@@ -365,7 +365,7 @@ def complete_rows(system, work, step, v, ledger):
         correct(system, work, VELOCITY)
         limit_rebounds(system, work, dissipated)
         add(v, work.response)
-        add_velocity_changes(tree.links, work.bodies)
+        add_velocity_changes(tree, work.bodies)
         account_row_impulses(work, False, ledger)
         clear_impulses(work)
         for r in range(len(rows)):

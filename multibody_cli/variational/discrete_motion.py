@@ -58,6 +58,7 @@ from multibody_cli.spatial.values import Force, Mat3, Motion, Vec3
 from multibody_cli.tree.articulated_body import rigid_body_inertia
 from multibody_cli.tree.jacobian import column_of
 from multibody_cli.tree.kinematics import central_inertia, inertial_wrench
+from multibody_cli.tree.markers import update_markers
 from multibody_cli.variational.se3 import (
     add_coupling_derivative,
     coupling_change,
@@ -312,12 +313,13 @@ def extent_of(tree, discrete_motions):
 
 
 @kernel
-def add_velocity_changes(links, bodies):
-    """Add the velocity changes (dw, dv) of all bodies to their velocities."""
-    for i in range(1, len(links)):
+def add_velocity_changes(tree, bodies):
+    """Add the velocity changes (dw, dv) of all bodies to their velocities; markers follow."""
+    for i in range(1, len(tree.links)):
         body = bodies[i]
         store(body.w, load(body.w) + load(body.dw))
         store(body.v, load(body.v) + load(body.dv))
+    update_markers(tree, bodies)
 
 
 # --- derivative of the momentum -----------------------------------------------------------------------------------
@@ -363,19 +365,19 @@ def write_derivative(wrenches, k, link, body, discrete_motion):
 
 
 @kernel
-def write_projected_derivative(numbers, node, link, body, discrete_motion, columns):
-    """Write the derivative for a body with fewer degrees of freedom, in its own coordinates.
+def write_projected_derivative(numbers, node, p, link, body, discrete_motion, columns):
+    """Write the derivative for a link of a body that is not rigid, in coordinates p and following of the body.
 
-    The motion subspace of such a body is the same at both ends of a step.
+    The motion subspace of such a link is the same at both ends of a step.
     """
     L, (r, e) = angular_block(discrete_motion), lever_arms(link, body, discrete_motion)
     for j in range(link.nv):
         y = column_of(columns[link.iv + j])
         f = link.mass * (y.v + cross(y.w, e))
-        p = Force(L @ y.w + cross(r, f), f)
+        W = Force(L @ y.w + cross(r, f), f)
         if discrete_motion.coupled_mass > 0.0:
             D, s, u, factor = coupling_of(link, discrete_motion)
             F = coupling_change(discrete_motion.coupled_mass, D, s, u, factor, y.w, y.v + cross(y.w, e))
-            p = p + shift_force(F, r)
+            W = W + shift_force(F, r)
         for k in range(link.nv):
-            numbers[6 * (node.block + k * node.cells) + j] = power(column_of(columns[link.iv + k]), p)
+            numbers[6 * (node.block + (p + k) * node.cells) + p + j] = power(column_of(columns[link.iv + k]), W)

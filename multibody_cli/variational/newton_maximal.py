@@ -36,6 +36,8 @@ from multibody_cli.kkt.nodes import UNSYMMETRIC, Cells, KktTree, kkt_tree_for, v
 from multibody_cli.linalg.vectors import clear
 from multibody_cli.model import Floats, Integers, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
+from multibody_cli.tree.articulated_body import load_motion_change, store_motion_change
+from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
 from multibody_cli.variational.constrained import accumulate_primary_impulses, apply_primary_impulses
 from multibody_cli.variational.discrete_motion import write_derivative, write_projected_derivative
 from multibody_cli.variational.joint_sides import SIDES, apply_joint_impulses, sides_for, write_sides
@@ -100,14 +102,14 @@ def reduce_mixed(newton, tree, work, constrained, discrete_motions):
     """Like `reduce_rigid_bodies` for bodies of any number of degrees of freedom, in separate passes."""
     nodes, cells, first_links = newton.kkt.nodes, newton.kkt.cells, newton.first_links
     apply_primary_impulses(work, constrained)
+    transfer_marker_wrenches(tree, work.bodies, work.wrenches)
     gather_forces(newton.kkt, first_links, tree, work, newton.x)
     for i in range(1, len(nodes)):
-        row = first_links[i]
-        link, body, discrete_motion = tree.links[row], work.bodies[row], discrete_motions[row]
-        if nodes[i].n_dofs == 6:
-            write_derivative(cells.wrenches, nodes[i].block, link, body, discrete_motion)
+        node, row = nodes[i], first_links[i]
+        if node.n_dofs == 6:
+            write_derivative(cells.wrenches, node.block, tree.links[row], work.bodies[row], discrete_motions[row])
         else:
-            write_projected_derivative(cells.numbers, nodes[i], link, body, discrete_motion, work.columns)
+            write_links(node, cells.numbers, row, first_links[i + 1], tree.links, work, discrete_motions)
     ends = constrained.work
     body_rows, parent_rows, columns = nodes.body_rows, nodes.parent_rows, work.columns
     write_jacobian(nodes, body_rows, parent_rows, cells, first_links, tree, work.bodies, columns, work.rows, work.terms)
@@ -115,6 +117,17 @@ def reduce_mixed(newton, tree, work, constrained, discrete_motions):
     write_jacobian(nodes, body_rows, parent_rows, cells, first_links, tree, ends.bodies, columns, ends.rows, ends.terms)
     factor(newton.kkt)
     reduce(newton.kkt, newton.x, newton.multipliers)
+
+
+@kernel
+def write_links(node, numbers, first, last, links, work, discrete_motions):
+    """Write the derivative of a body that is not rigid; its links are not coupled."""
+    for k in range(6 * node.block, 6 * (node.block + node.n_dofs * node.cells)):
+        numbers[k] = 0.0
+    p = 0
+    for i in range(first, last):
+        write_projected_derivative(numbers, node, p, links[i], work.bodies[i], discrete_motions[i], work.columns)
+        p += links[i].nv
 
 
 @kernel
@@ -145,6 +158,7 @@ def newton_maximal_response_reusing_factors(system, work, step):
     """
     tree, newton, constrained = system.tree, step.solver, step.constrained
     apply_loop_impulses(constrained.tree, work.impulse, work)
+    transfer_marker_wrenches(tree, work.bodies, work.wrenches)
     clear(newton.multipliers)
     gather_forces(newton.kkt, newton.first_links, tree, work, newton.x)
     solve(newton.kkt, newton.x, newton.multipliers)
@@ -159,4 +173,17 @@ def scatter_solution(tree, work, newton, constrained):
     for r in range(len(newton.multipliers)):
         if work.rows[r].primary:
             work.rows[r].multiplier = newton.multipliers[r]
+    move_markers(tree, work.bodies, constrained.work.bodies)
     compute_loop_rates(constrained.tree, work.response, work)
+
+
+@kernel
+def move_markers(tree, bodies, ends):
+    """Compute the changes of motion of all markers from those of the bodies, at the end of the step."""
+    if len(tree.markers) == 0:
+        return
+    for i in range(len(tree.links)):
+        store_motion_change(ends[i], load_motion_change(bodies[i]))
+    update_marker_changes(tree, ends)
+    for i in range(len(tree.links), len(bodies)):
+        store_motion_change(bodies[i], load_motion_change(ends[i]))

@@ -365,7 +365,7 @@ def complete_step(system, work, step, state, powers, t, h):
     zero_rhs(work)
     impulse_response(system, work)
     add(v, work.response)
-    add_velocity_changes(tree.links, work.bodies)
+    add_velocity_changes(tree, work.bodies)
     complete_rows(system, work, step, v, state.ledger)
     apply_forces(step.forces.nodes.forces, t, q, v, work, powers)
     add_drive_powers(system, work, step, t, q, v, powers)

@@ -168,9 +168,10 @@ def test_both_methods_agree_and_are_of_second_order(scene: str) -> None:
     assert orders(gaps)[-1] == pytest.approx(2.0, abs=0.3)
 
 
+@both_methods
 @pytest.mark.parametrize("implicit", [False, True])
-def test_affine_bodies_are_of_second_order(implicit: bool) -> None:
-    """An affine body under its weight, on springs between its points and the world, in joint coordinates."""
+def test_affine_bodies_are_of_second_order(implicit: bool, method: str) -> None:
+    """An affine body under its weight, on springs between its points and the world."""
     spring = {"stiffness": 10.0, "damping": 0.3, "rest_length": 0.3}
     soft = {"kind": "affine", "shapes": [{"type": "box", "size": [0.4, 0.3, 0.2]}], "mass": 2.0,
             "velocity": {"linear": [0.3, 0, 0], "angular": [0, 1, 2]}}  # fmt: skip
@@ -180,7 +181,7 @@ def test_affine_bodies_are_of_second_order(implicit: bool) -> None:
         scene["springs"][str(k)] = {"between": ends, **spring}
     exact = finely(scene).advance(0.2).state.q
     errors = [
-        np.abs(stepped(scene, "variational", h, implicit_forces=implicit).advance(0.2).state.q - exact).max()
+        np.abs(stepped(scene, method, h, implicit_forces=implicit).advance(0.2).state.q - exact).max()
         for h in (0.002, 0.001)
     ]
     assert orders(errors) == [pytest.approx(2.0, abs=0.1)]

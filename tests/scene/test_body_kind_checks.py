@@ -116,11 +116,3 @@ def test_an_affine_body_without_thickness(tmp_path):
 def test_a_body_of_another_kind_keeps_its_place_beside_a_joint(tmp_path):
     """No joint places it, so that its written start has an effect."""
     assert refused_on_reading(tmp_path, scene(["puck"], "joints: {hinge: {child: puck, type: revolute}}")) == []
-
-
-def test_an_affine_body_under_a_method_without_them(tmp_path):
-    text = scene(["jelly"], "").replace("method: baraff", "method: variational_maximal")
-    assert refused_on_reading(tmp_path, text) == [
-        "scene.yaml:4:17: bodies.jelly.kind: method `variational_maximal` does not support bodies of `kind: affine`: "
-        "use `aba` or `redmax` or `symbolic` or `baraff` or `variational`"
-    ]

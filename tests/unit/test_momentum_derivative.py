@@ -30,7 +30,7 @@ def every_derivative(nodes, wrenches, links, bodies, discrete_motions):
 @kernel
 def every_projected(nodes, numbers, links, bodies, discrete_motions, columns):
     for i in range(1, len(nodes)):
-        write_projected_derivative(numbers, nodes[i], links[i], bodies[i], discrete_motions[i], columns)
+        write_projected_derivative(numbers, nodes[i], 0, links[i], bodies[i], discrete_motions[i], columns)
 
 
 def momentum(given: StepCase, h: float) -> np.ndarray:
@@ -93,10 +93,8 @@ def test_the_derivative_of_planar_bodies_in_their_own_coordinates(coupled):
     assert np.allclose(mass_block(kkt, 1), S @ differences(given, 1, S, h), rtol=0.0, atol=1e-8)
 
 
-@both_discretizations
-def test_newton_corrections_converge_quadratically(coupled):
-    """A large step from an iterate that violates every joint, with all derivatives."""
-    given, h = step_case(chain(BALL, REVOLUTE, SLIDER, REVOLUTE, seed=6), coupled), 0.2
+def newton_corrections(given: StepCase, h: float) -> list[float]:
+    """Sizes of six corrections of a step from an iterate at the initial rates."""
     system, work, step = given.system, given.work, given.step
     given.move(h)
     sizes = []
@@ -108,6 +106,31 @@ def test_newton_corrections_converge_quadratically(coupled):
         newton_maximal_response(system, work, step, h)
         displace_coordinates(step.plain, step.quaternions, step.q, work.response, h)
         sizes.append(np.max(np.abs(work.response)))
+    return sizes
+
+
+@both_discretizations
+def test_newton_corrections_converge_quadratically(coupled):
+    """A large step from an iterate that violates every joint, with all derivatives."""
+    given, h = step_case(chain(BALL, REVOLUTE, SLIDER, REVOLUTE, seed=6), coupled), 0.2
+    sizes = newton_corrections(given, h)
+    assert sizes[0] > 0.05
+    assert min(sizes) < 1e-12
+    assert all(after < max(2.0 * before**2, 1e-12) for before, after in pairwise(sizes))
+
+
+@both_discretizations
+def test_newton_corrections_of_affine_bodies_converge_quadratically(coupled):
+    """Bodies of twelve coordinates beside a rigid one, on joints that hold the rotation of the polar decomposition."""
+    scene = chain(BALL, REVOLUTE, SLIDER, seed=7)
+    moments = scene["bodies"]["b0"]["inertia"]
+    for name in ("b0", "b1"):
+        scene["bodies"][name] = {"kind": "affine", "mass": 1.2, "inertia": moments}
+    for joint in scene["joints"].values():
+        joint.pop("v", None)
+    given, h = step_case(scene, coupled), 0.1
+    given.state.v[:24] = np.random.default_rng(8).uniform(-0.1, 0.1, 24)
+    sizes = newton_corrections(given, h)
     assert sizes[0] > 0.05
     assert min(sizes) < 1e-12
     assert all(after < max(2.0 * before**2, 1e-12) for before, after in pairwise(sizes))
