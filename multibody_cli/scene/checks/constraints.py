@@ -154,8 +154,9 @@ def find_coordinate(partial: PartialScene, path: NodePath, word: str) -> tuple[s
     elif not words:
         partial.report(
             path,
-            f"the rotation of `{name}` has no scalar coordinates; "
-            "use Euler angles, as in `parametrization: euler_xzx`, or a `universal` or `composite` joint",
+            f"the rotation of `{name}` has no scalar coordinates; use an `angle` or `direction` of axes of bodies in "
+            "a constraint by `expression`, Euler angles, as in `parametrization: euler_xzx`, or a `universal` or "
+            "`composite` joint",
         )
     else:
         choice = ", ".join(f"`{one}`" for one in words)
