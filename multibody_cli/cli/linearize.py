@@ -100,7 +100,7 @@ def verb(
     if target is not None:
         with replacement(target) as part:
             _write(found, target.suffix, part)
-        show(f"{target}: {', '.join(sizes)}, at t = {found.time:g} s")
+        show(f"{target}: {', '.join(sizes)}, at t = {found.time:g} s; derivatives: {found.derivatives}")
     if responses:
         response = response_of(found, *band)
         low, high = response.frequencies[[0, -1]]
@@ -130,7 +130,10 @@ def _write(found: LinearSystem, suffix: str, path: Path) -> None:
     names = {name: list(getattr(found, name)) for name in ("states", "inputs", "outputs")}
     if suffix == ".json":
         data = {name: matrix.tolist() for name, matrix in matrices.items()}
-        path.write_text(json.dumps({**data, **names, "time": found.time}, indent=1) + "\n", encoding="utf-8")
+        path.write_text(
+            json.dumps({**data, **names, "time": found.time, "derivatives": found.derivatives}, indent=1) + "\n",
+            encoding="utf-8",
+        )
     elif suffix == ".npz":
         with path.open("wb") as file:
             np.savez(file, allow_pickle=False, **matrices, **{name: np.array(own) for name, own in names.items()})

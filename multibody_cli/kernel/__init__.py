@@ -6,6 +6,7 @@ with parameters; binding them to kernels and numbers makes a kernel.  Kernels an
 under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls always does.
 
     mode        compiled code or plain Python
+    dual_numbers  numbers with derivatives, for plain Python
     arguments   kinds of arguments, and the memory layout of named tuples of arrays
     allocation  arrays of named tuples, from declared shapes
     progress    progress of compilation

@@ -9,6 +9,7 @@ from pickle import PicklingError
 from types import FunctionType
 from typing import Any, get_type_hints
 
+from multibody_cli.kernel.mode import in_mode
 from multibody_cli.kernel.operators import operator_formulas
 from multibody_cli.kernel.reach import Collector, Declared, Reach, reach_of, returns_nothing
 
@@ -27,7 +28,7 @@ class Formula(Declared):
 
     def __call__(self, *args: Any) -> Any:
         """Run it as plain Python."""
-        return self.py_func(*args)
+        return in_mode(self.py_func)(*args)
 
     def __repr__(self) -> str:
         """Return its kind and its full name."""
@@ -89,7 +90,7 @@ class Choice(Declared):
 
     def __call__(self, *args: Any) -> Any:
         """Call the formula for these arguments as plain Python."""
-        return self.formulas[self.key(*args)].py_func(*args)
+        return self.formulas[self.key(*args)](*args)
 
     def add_to(self, collector: Collector) -> None:
         """Add its formulas by key, and the source of the key."""

@@ -45,7 +45,7 @@ class Kernel(Formula):
     def __call__(self, *args: Any) -> Any:
         """Call the compiled code for these kinds of arguments; compile it first if it is missing."""
         if is_interpreted():
-            return self.py_func(*args)
+            return super().__call__(*args)
         arguments = Arguments(args)
         return self._entry(arguments)(arguments)
 

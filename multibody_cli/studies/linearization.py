@@ -14,7 +14,9 @@ Limits and flanks of gears with backlash are one-sided rows.  Those that are pre
 the others are left out: A is that of the present mode of contact.
 
 The derivatives are central differences of sixth order, of several offsets: for each curve, those that differ least from
-the differences of fourth order, which is an estimate of their error: about 1e-13 of the accelerations.
+the differences of fourth order, which is an estimate of their error: about 1e-13 of the accelerations.  Where it is
+more than round-off, as near the ends of pieces of curves, A and B are exact derivatives by dual numbers, if these agree
+with the differences within their errors.
 
 Sources: Schwab and Meijaard, Dynamics of flexible multibody systems with non-holonomic constraints: a finite element
 approach, Multibody System Dynamics 10 (2003), for P and N; Fornberg, Generation of finite difference formulas on
@@ -33,12 +35,14 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.forces.elements import ELASTIC_ROPES, MUSCLES
 from multibody_cli.forces.states import load_states
 from multibody_cli.immutable import replace
-from multibody_cli.initial.linearized_motion import linearization_of
+from multibody_cli.initial.linearized_motion import Linearization, linearization_of
 from multibody_cli.kernel import records
 from multibody_cli.methods.aba import ABA
 from multibody_cli.model import Floats, Integers, Model, State, System
 from multibody_cli.spec.rotations import cross_matrix
+from multibody_cli.statics.second_variation import CERTAIN
 from multibody_cli.studies.differentiation import FOURTH, SHIFTS, SIXTH
+from multibody_cli.studies.exact_derivatives import exact_derivatives
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
 from multibody_cli.tree.workspace import workspace_for
@@ -49,6 +53,16 @@ to inputs, or 1."""
 
 ACCURACY = 1e-13
 """Error of accelerations that is no difference: that of the projection, relative to the rate of the motion."""
+
+
+ROUND_OFF = 1e-11
+"""Error of differences, relative to the row of the matrix, that dual numbers have as well."""
+
+AGREEMENT = 1e-6
+"""Difference of exact derivatives from differences, relative to the row of the matrix, that is an error of these.
+
+More is a kink: the differences have the mean of both slopes, and dual numbers the slope to one side.
+"""
 
 
 class LinearModel(NamedTuple):
@@ -64,7 +78,9 @@ class LinearModel(NamedTuple):
     (p + k, p + k), `B` (p + k, m).
 
     `closed` are the elements whose limits or flanks the state presses, such as `joints.hinge`: A is that of motions in
-    which these stay closed.  `touching` are those at limits or flanks without force, which count as open.
+    which these stay closed.  `touching` are those at limits or flanks without force, which count as open.  `errors` are
+    those of A: of the differences, or if `is_exact` of dual numbers, which take their place where their errors are more
+    than round-off.
     """
 
     A: Floats
@@ -77,6 +93,7 @@ class LinearModel(NamedTuple):
     C: Floats
     D: Floats
     errors: Floats
+    is_exact: bool
 
 
 class Input(NamedTuple):
@@ -212,14 +229,43 @@ class _Linearizer:
         A = np.linalg.solve(X.T, Y.T).T
         _, ev, ea, _ = np.split(curves[:, 1].T, (nv, 2 * nv, 3 * nv))
         errors = np.concatenate([np.abs(P.T) @ ev, np.abs(N.T) @ ea]) @ np.abs(np.linalg.inv(X))
-        errors[P.shape[1] :] += ACCURACY * np.append(np.full(P.shape[1], rate**2), np.full(N.shape[1], rate))
+        scale = np.append(np.full(P.shape[1], rate**2), np.full(N.shape[1], rate))
+        errors[P.shape[1] :] += ACCURACY * scale
         responses = np.reshape([self._response(state, one, rate)[0] for one in inputs], (len(inputs), size)).T
         dq, dv, da, du = np.split(responses, (nv, 2 * nv, 3 * nv))
         C, moved_by = np.linalg.solve(X.T, dy.T).T, np.concatenate([P.T @ dq, N.T @ dv])  # a drive moves constraints
         B = np.concatenate([P.T @ (dv + self._turning(state) @ dq), N.T @ da]) - A @ moved_by
         D = du - C @ moved_by
+        largest = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
+        round_off = ROUND_OFF * (largest + scale)
+        is_exact = bool((errors > round_off).any())
+        exact = self._exact(state, linear, inputs) if is_exact else (A, B)
+        bounds = CERTAIN * errors + AGREEMENT * (largest + scale), AGREEMENT * np.abs(B).max(initial=0.0)
+        if exact and all((abs(a - b) <= c).all() for a, b, c in zip(exact, (A, B), bounds, strict=True)):
+            (A, B), errors = exact, np.minimum(errors, round_off)
+        else:
+            is_exact = False
         elements = self._elements(self._closed), self._elements(self._touching)
-        return LinearModel(A, B, N[:n], P[:n], tuple(one.name for one in inputs), *elements, C, D, errors)
+        return LinearModel(A, B, N[:n], P[:n], tuple(one.name for one in inputs), *elements, C, D, errors, is_exact)
+
+    def _exact(self, state: State, linear: Linearization, inputs: Sequence[Input]) -> tuple[Floats, Floats] | None:
+        """Return A and B by dual numbers; None where the kernels have no rule for an operation."""
+        P, N = linear.displacements, linear.directions
+        p, k = P.shape[1], P.shape[1] + N.shape[1]
+        shifts, changes = (np.zeros((len(P), k)) for _ in range(2))
+        shifts[:, :p], changes[:, p:] = P, N
+        near = state.copy()
+        if self._dynamics.project_onto_constraints:
+            self._dynamics.project_onto_constraints(
+                self._system, self._work, near.time[0], near.q, near.v, near.a, near.ledger
+            )
+        moved = exact_derivatives(self._system, self._work, self._dynamics, near, linear, shifts, changes, inputs)
+        if moved is None:
+            return None
+        X = np.concatenate([P.T @ moved.q, N.T @ moved.v])
+        Y = np.concatenate([P.T @ (moved.v + self._turning(state) @ moved.q), N.T @ moved.a])
+        A = np.linalg.solve(X[:, :k].T, Y[:, :k].T).T
+        return A, Y[:, k:] - A @ X[:, k:]
 
     def _along(self, state: State, shift: Floats, change: Floats, rate: float) -> Floats:
         """Return the derivatives of q, v, the accelerations and outputs along a curve, and their errors, (2, ...)."""

@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from multibody_cli.kernel import generated_code, instructions, is_interpreted
+from multibody_cli.kernel.mode import in_mode
 from multibody_cli.symbolic.tables import tables_in
 
 
@@ -69,7 +70,7 @@ _SOURCES: dict[int, tuple[str, str]] = {}
 def _function_at(address: int) -> Callable[..., None]:
     if address not in _INTERPRETED:
         _INTERPRETED[address] = _INTERPRETED[_interpreted_address(*_SOURCES[address])]
-    return _INTERPRETED[address]
+    return in_mode(_INTERPRETED[address])
 
 
 # --- called from kernels ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ coordinates, x' = diag(P', N') x.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,9 @@ class LinearSystem(Immutable, eq=False):
         The elements that the system leaves out.
     exponents
         (n,) eigenvalues of A, 1/s; 0 where errors may have caused them.
+    derivatives
+        Of A and B: `exact` by dual numbers; `differences` where their measured errors are round-off, or where kernels
+        have an operation without a rule or a kink.  C and D of outputs that are no states are always differences.
     """
 
     A: Floats
@@ -63,6 +67,7 @@ class LinearSystem(Immutable, eq=False):
     time: float
     remarks: tuple[str, ...]
     exponents: Complex
+    derivatives: Literal["exact", "differences"]
 
     def response(self, s: NDArray[np.complexfloating]) -> Complex:
         """Return G = C (s I - A)^-1 B + D (f, r, m) at f complex rates s (f,), 1/s: at i w, the frequency response."""
@@ -121,7 +126,8 @@ def linear_system(
         states += tuple(f"{letter}/{name}" for letter in "qv" for name in own)
         exponents = np.append(exponents, np.zeros(2 * len(driven)))
     given, remarks = (*(one.name for one in chosen), *driven), tuple(remarks_of(model, linear))
-    return LinearSystem(A, B, C, D, states, given, measures, float(state.time[0]), remarks, exponents)
+    by: Literal["exact", "differences"] = "exact" if linear.is_exact else "differences"
+    return LinearSystem(A, B, C, D, states, given, measures, float(state.time[0]), remarks, exponents, by)
 
 
 def _drives(prepared: PreparedSimulation, names: Coordinates, inputs: Sequence[str]) -> dict[str, int]:

@@ -1,0 +1,149 @@
+"""Exact derivatives of a motion by dual numbers: of positions, rates and accelerations along displacements and inputs.
+
+The kernels of the run are evaluated once as plain Python, with numbers that have their derivatives along all directions
+at once.  A direction leaves the constraints to first order where prescribed coordinates or their inputs move: with the
+Jacobian G of the equalities and the derivatives of their errors, positions are corrected first, and then rates, as by a
+projection onto the constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from multibody_cli.constraint_solver.projection import compute_velocity_residuals
+from multibody_cli.constraint_solver.solver import update_kinematics
+from multibody_cli.initial.linearized_motion import Linearization
+from multibody_cli.kernel import Floats, interpreted
+from multibody_cli.kernel.dual_numbers import DUAL_MATHEMATICS, Dual, slopes_of, with_duals
+from multibody_cli.methods.contract import Dynamics
+from multibody_cli.model import State, System
+from multibody_cli.tree.configuration import displace, normalize
+
+LARGEST = 60
+"""Number of coordinates and constraint rows up to which plain Python takes at most seconds."""
+
+RANK = 1e-10
+"""Singular value of scaled rows, relative to the largest, below which they are dependent."""
+
+
+class Numbers(Protocol):
+    """An input: operands of the signals of the model, or a part of them, and its places there."""
+
+    @property
+    def operands(self) -> Floats:
+        """The array."""
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Places of the input in it."""
+
+
+class Tangents(NamedTuple):
+    """Derivatives of positions, rates and accelerations (nv, k) along k directions."""
+
+    q: Floats
+    v: Floats
+    a: Floats
+
+
+def exact_derivatives(
+    system: System,
+    work: Any,
+    dynamics: Dynamics,
+    state: State,
+    linear: Linearization,
+    shifts: Floats,
+    changes: Floats,
+    inputs: Sequence[Numbers],
+) -> Tangents | None:
+    """Return the derivatives along displacements (nv, k), changes of rates (nv, k), and unit changes of inputs.
+
+    They are None where the model is too large, or its kernels have an operation without a rule.
+    """
+    if len(state.v) + len(system.rows) > LARGEST:
+        return None
+    motion = _DualMotion(system, work, dynamics, state, linear, shifts, changes, inputs)
+    try:
+        with interpreted(mathematics=DUAL_MATHEMATICS), np.errstate(all="ignore"):
+            found = motion.derivatives()
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError, KeyError):
+        return None  # the caller has differences
+    return found if all(np.isfinite(one).all() for one in found) else None
+
+
+class _DualMotion:
+    """The motion near a state, in dual numbers."""
+
+    def __init__(
+        self,
+        system: System,
+        work: Any,
+        dynamics: Dynamics,
+        state: State,
+        linear: Linearization,
+        shifts: Floats,
+        changes: Floats,
+        inputs: Sequence[Numbers],
+    ) -> None:
+        count, k = len(inputs), shifts.shape[1]
+        self._shifts, self._changes = (np.hstack([one, np.zeros((len(one), count))]) for one in (shifts, changes))
+        self._state, self._dynamics, self._linear, self._count = state, dynamics, linear, k + count
+        self._system, self._work = with_duals((system, work))
+        for j, one in enumerate(inputs):
+            numbers = self._system.forces.signals.operand
+            first = (_address(one.operands) - _address(system.forces.signals.operand)) // one.operands.itemsize
+            for place in one.places:
+                numbers[first + place] = Dual(float(one.operands[place]), np.eye(k + count)[k + j])
+        rows = system.rows
+        self._equality = np.asarray(rows["one_sided"] == 0)
+        self._holonomic = self._equality & (rows["holonomic"] == 1)
+        self._work.rows["active"][self._equality] = 1
+        self._sizes = 1.0 / np.sqrt(np.diag(linear.M))
+        self._lengths = np.maximum(np.linalg.norm(linear.G * self._sizes, axis=1), 1e-300)
+
+    def derivatives(self) -> Tangents:
+        """Return the derivatives."""
+        system, work, t = self._system, self._work, float(self._state.time[0])
+        q, v, a = self._place()
+        self._correct(self._shifts, self._holonomic, work.rows["error"])
+        q, v, a = self._place()
+        compute_velocity_residuals(work, v)
+        self._correct(self._changes, self._equality, work.rows["residual"])
+        q, v, a = self._start()
+        self._dynamics.evaluate(system, work, t, q, v, a, self._state.ledger.astype(object))
+        slopes = [slopes_of(one, self._count) for one in (v, a)]
+        return Tangents(self._shifts, *slopes)
+
+    def _start(self) -> tuple[Any, Any, Any]:
+        """Return q, v and a of the displaced state."""
+        q, shift, v = (
+            np.array([Dual(float(x), slope) for x, slope in zip(values, slopes, strict=True)], object)
+            for values, slopes in (
+                (self._state.q, np.zeros((len(self._state.q), self._count))),
+                (np.zeros(len(self._shifts)), self._shifts),
+                (self._state.v, self._changes),
+            )
+        )
+        displace(self._system.tree, q, shift, 1.0)
+        normalize(self._system.tree, q)
+        return q, v, np.zeros(len(v)).astype(object)
+
+    def _place(self) -> tuple[Any, Any, Any]:
+        """Return the same with prescribed coordinates and the kinematics in the work arrays."""
+        q, v, a = self._start()
+        update_kinematics(self._system, float(self._state.time[0]), q, v, a, self._work)
+        return q, v, a
+
+    def _correct(self, changed: Floats, chosen: Any, errors: Any) -> None:
+        """Subtract from the free coordinates of directions (nv, k) the part that changes the errors of rows (m,)."""
+        if chosen.any():
+            G, lengths = self._linear.G[chosen] * self._sizes, self._lengths[chosen, None]
+            own = slopes_of(np.asarray(errors)[chosen], self._count) / lengths
+            changed[self._linear.free] -= self._sizes[:, None] * np.linalg.lstsq(G / lengths, own, rcond=RANK)[0]
+
+
+def _address(array: Floats) -> int:
+    return int(array.__array_interface__["data"][0])

@@ -1,0 +1,104 @@
+"""Exact derivatives by dual numbers: rules of arithmetic, and linear systems against differences."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mbsim
+from multibody_cli.kernel.dual_numbers import DUAL_MATHEMATICS, Dual, value_of
+from multibody_cli.studies import exact_derivatives, linearization
+
+pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
+
+GALLERY = Path(__file__).parents[2] / "scenes/gallery"
+m = DUAL_MATHEMATICS
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda x, y: x * y - 3.0 * x / y + (2.0 - y) / x + 1.0 / y,
+        lambda x, y: -abs(-x) * y**3 + x**-2.0 + y**0.5,
+        lambda x, y: m.sin(x) * m.cos(y) + m.tan(x) * m.exp(-y) + m.log(x + y),
+        lambda x, y: m.sinh(x) + m.cosh(y) * m.tanh(x) + m.sqrt(x + 2.0 * y),
+        lambda x, y: m.asin(0.5 * x) + m.acos(0.5 * y) + m.atan(x * y) + m.atan2(y, x) + m.atan2(1.0, x),
+        lambda x, y: m.hypot(x, y, 2.0) + m.copysign(x, -y) + m.fmod(7.0 * x, 1.5) + m.pow(x, 3) + m.fabs(-y),
+        lambda x, y: max(x, y) * min(2.0, x) + float(m.floor(x)) * y + int(3.0 + y) * x,
+    ],
+)
+def test_rules_are_those_of_differences(formula) -> None:
+    for x, y in np.random.default_rng(5).uniform(0.2, 0.9, (10, 2)).tolist():
+        found = formula(Dual(x, np.array([1.0, 0.0])), Dual(y, np.array([0.0, 1.0])))
+        assert value_of(found) == pytest.approx(formula(x, y), rel=1e-15)
+        h = 1e-5
+        by_x = (formula(x + h, y) - formula(x - h, y)) / (2 * h)
+        by_y = (formula(x, y + h) - formula(x, y - h)) / (2 * h)
+        np.testing.assert_allclose(found.slope, [by_x, by_y], rtol=1e-7, atol=1e-7)
+
+
+def test_a_derivative_is_never_lost_silently() -> None:
+    x = Dual(0.0, np.array([1.0]))
+    assert x != 0.0  # a product with it may not be left out
+    assert bool(x)
+    assert not Dual(0.0, np.array([0.0]))
+    with pytest.raises(TypeError):
+        np.zeros(1)[0] = x
+    with pytest.raises(TypeError):
+        m.gamma(x)
+
+
+def both(scene: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[mbsim.LinearSystem, mbsim.LinearSystem]:
+    """Return the linear system by dual numbers and by differences."""
+    found = []
+    for round_off in (-1.0, math.inf):
+        monkeypatch.setattr(linearization, "ROUND_OFF", round_off)
+        found.append(mbsim.linearize(scene, overrides=["expect=[]"]))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["springs", "rolling_disc", "cart_pole", "affine_body", "combinations", "servos",
+     "universal_joint", "spherical_joint", "expression_constraints", "wrapping", "reduced_maps",
+     "bushing", "elastic_ropes", "dc_motor", "velocity_constraint"],
+)  # fmt: skip
+def test_exact_systems_agree_with_differences(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    exact, differences = both(GALLERY / f"{name}.yaml", monkeypatch)
+    assert (exact.derivatives, differences.derivatives) == ("exact", "differences")
+    for one, other in ((exact.A, differences.A), (exact.B, differences.B)):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9 * np.abs(other).max(initial=1.0))
+
+
+@pytest.mark.parametrize("name", ["arm_muscles", "leg_muscles", "excitation"])
+def test_differences_over_the_end_of_a_piece_converge_to_exact_derivatives(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second derivative jumps: errors of differences, up to 4e-5 of the largest entry, decrease with the offset."""
+    scene, systems = GALLERY / f"{name}.yaml", []
+    exact = mbsim.linearize(scene, overrides=["expect=[]"])
+    assert exact.derivatives == "exact"
+    monkeypatch.setattr(linearization, "ROUND_OFF", math.inf)
+    for offset in (1e-4, 1e-6):
+        monkeypatch.setattr(linearization, "OFFSETS", (offset,))
+        systems.append(mbsim.linearize(scene, overrides=["expect=[]"]))
+    large, small = (float(np.abs(one.A - exact.A).max()) for one in systems)
+    assert large > 1e-7 * np.abs(exact.A).max()
+    assert small < 0.05 * large
+
+
+def test_a_kink_keeps_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drag in proportion to |v| v has no second derivative at rest."""
+    exact, differences = both(GALLERY / "quadratic_drag.yaml", monkeypatch)
+    assert exact.derivatives == "differences"
+    np.testing.assert_array_equal(exact.A, differences.A)
+
+
+def test_large_models_keep_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_derivatives, "LARGEST", 1)
+    exact, differences = both(GALLERY / "springs.yaml", monkeypatch)
+    assert exact.derivatives == "differences"
+    np.testing.assert_array_equal(exact.A, differences.A)
