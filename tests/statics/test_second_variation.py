@@ -155,3 +155,53 @@ def test_errors_of_projections_are_no_modes() -> None:
     """Weights on ropes over fixed capstans: no force depends on their positions or rates."""
     found = mbsim.modes(GALLERY / "capstan.yaml", overrides=["expect=[]"])
     assert (found.free, found.modes) == (10, ())
+
+
+def parallelogram(length: float, mass: float, factor: float, springs: tuple[float, float], moving: bool) -> str:
+    """Return two cranks under a table with two sliders, upright, with a spring at one crank; three rows are redundant.
+
+    The weights of the table, the sliders and the cranks turn it over; the spring is `factor` times as stiff.
+    """
+    L, crank = length, 0.3 * mass
+    stiffness = factor * (3.0 * mass + crank) * 9.81 * L  # 2 cranks with centers at half of the length
+    rod = f"com: [0, 0, {L / 2!r}], inertia: {{principal: [{', '.join([repr(crank * L * L / 12)] * 3)}]}}"
+    cube = f"mass: {mass!r}, inertia: {{principal: [{', '.join([repr(mass * L * L)] * 3)}]}}"
+    lift = "type: prismatic, axis: [1, 0, 0], motion: {position: '0.3*sin(t)'}" if moving else "type: fixed"
+    pin, rail = "type: revolute, axis: [0, 1, 0]", "type: prismatic, axis: [0, 1, 0]"
+    end, far = f"origin: {{position: [0, 0, {L!r}]}}", f"{{position: [{2 * L!r}, 0, 0]}}"
+    return f"""mbsim: 1
+bodies:
+  base: {{{cube}}}
+  a: {{mass: {crank!r}, {rod}}}
+  b: {{mass: {crank!r}, {rod}}}
+  table: {{{cube}}}
+  x: {{{cube}}}
+  y: {{{cube}}}
+joints:
+  lift: {{{lift}, child: base}}
+  ha: {{{pin}, parent: base, child: a, stiffness: {stiffness!r}}}
+  hb: {{{pin}, parent: base, child: b, origin: {far}}}
+  ta: {{{pin}, parent: a, child: table, {end}}}
+  tb: {{{pin}, parent: b, child: table, {end}, child_origin: {far}}}
+  x: {{{rail}, parent: table, child: x, stiffness: {springs[0]!r}}}
+  y: {{{rail}, parent: x, child: y, stiffness: {springs[1]!r}}}
+simulation: {{duration: 1 s, step: 1 ms}}
+"""
+
+
+@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize("springs", [(1e12, 1e-6), (1.0, 1.0), (1e-6, 1e12)])
+@pytest.mark.parametrize("mass", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e3])
+def test_a_loop_with_redundant_rows_has_its_signs_in_all_units(
+    length: float, mass: float, springs: tuple[float, float], moving: bool
+) -> None:
+    """The spring of the crank exceeds the weights by 1e-7, or falls short; prescribed coordinates do not move.
+
+    A spring of 1e-6 N/m that carries 1e10 N is below the round-off of weights: its direction counts as neutral.
+    """
+    is_soft = min(springs) == 1e-6 and mass == 1e9
+    for factor, stability in ((1 + 1e-7, "neutral" if is_soft else "stable"), (1 - 1e-7, "unstable")):
+        found = mbsim.equilibrium(parallelogram(length, mass, factor, springs, moving))
+        assert (found.stability, found.redundant, found.found.unstable) == (stability, 3, int(factor < 1))
+        assert found.found.neutral == int(is_soft)
