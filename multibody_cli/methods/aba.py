@@ -27,5 +27,5 @@ ABA = AccelerationKind(
     kernels=KERNELS,
     supports=frozenset(Feature),
     Options=ImplicitOptions,
-    chosen=lambda _, system: CONSTRAINED if has_elimination(system, own=False) else KERNELS,
+    variant_for=lambda _, system: CONSTRAINED if has_elimination(system, own=False) else KERNELS,
 )

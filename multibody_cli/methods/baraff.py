@@ -265,5 +265,5 @@ BARAFF = AccelerationKind(
     Options=ImplicitOptions,
     maximal=True,
     eliminates_constraints=True,
-    chosen=lambda *_: WITH_LOOPS,
+    variant_for=lambda *_: WITH_LOOPS,
 )

@@ -36,12 +36,12 @@ def plain_workspace(model: Model, options: Any) -> Work:
     return workspace_for(model.system)
 
 
-class Shortcut(NamedTuple):
+class DirectEvaluation(NamedTuple):
     """A faster evaluation of simple systems.
 
     Parameters
     ----------
-    suits
+    applies_to
         Whether it applies to a system; never with constraint rows, markers, contacts or implicit forces.
     evaluate
         The kernel; see `method_kernels.evaluate`.
@@ -49,7 +49,7 @@ class Shortcut(NamedTuple):
         The kernel `update_work(system, work, state)` that computes the work arrays of a state; None if `evaluate` does.
     """
 
-    suits: Callable[[System], bool]
+    applies_to: Callable[[System], bool]
     evaluate: Kernel
     update_work: Kernel | None = None
 
@@ -66,19 +66,19 @@ class EliminatedRows(NamedTuple):
 
     Parameters
     ----------
-    finish
+    finish_accelerations
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
     factor, apply_inverse_mass
         The two kernels of the contact step of systems with joint friction, in which no row is eliminated.
-    enclose
+    wrap
         Returns the kernel of such a contact step before which the rows are released, and after which they are
         eliminated.
     """
 
-    finish: Kernel | None
+    finish_accelerations: Kernel | None
     factor: Kernel
     apply_inverse_mass: Kernel
-    enclose: Callable[[Any], Kernel]
+    wrap: Callable[[Any], Kernel]
 
 
 class MethodKernels(Immutable):
@@ -92,7 +92,7 @@ class MethodKernels(Immutable):
         Allocates the work arrays for a model and options.
     implicit
         Makes the kernels with implicit forces from the two kernels.
-    shortcut
+    direct
         A faster evaluation of simple systems, or None.
     reused
         Faster kernels for several evaluations at the same positions, or None.
@@ -107,7 +107,7 @@ class MethodKernels(Immutable):
     apply_inverse_mass: Kernel
     workspace: Callable[[Model, Any], Work] = plain_workspace
     implicit: Callable[[Kernel, Kernel], implicit_forces.Implicit] = implicit_forces.by_iteration
-    shortcut: Shortcut | None = None
+    direct: DirectEvaluation | None = None
     reused: ReusedFactors | None = None
     projections: Callable[[System], tuple[Projection, Prediction | None] | None] = lambda _system: None
     rows: EliminatedRows | None = None
@@ -116,7 +116,7 @@ class MethodKernels(Immutable):
         """Return the kernels for a system."""
         accelerate, apply_inverse_mass = self.accelerate, self.apply_inverse_mass
         factor, again = self.reused or (accelerate, accelerate)
-        terms, finish, found = add_implicit_joint_terms, self.rows.finish if self.rows else None, None
+        terms, finish, found = add_implicit_joint_terms, self.rows.finish_accelerations if self.rows else None, None
         if system.implicit:
             factor, accelerate, apply_inverse_mass, terms = self.implicit(accelerate, apply_inverse_mass)
         if system.coupled:
@@ -140,8 +140,8 @@ class MethodKernels(Immutable):
                 finish_accelerations=finish,
             )
             alone = alone._replace(**prediction._asdict()) if prediction else alone
-        elif shortcut := self.shortcut_through(system):
-            alone = Dynamics(shortcut.evaluate, shortcut.evaluate)
+        elif direct := self.direct_evaluation_of(system):
+            alone = Dynamics(direct.evaluate, direct.evaluate)
         else:
             alone = unconstrained_dynamics(accelerate)
         if not system.contacts:
@@ -155,11 +155,11 @@ class MethodKernels(Immutable):
         if system.implicit:
             factor, _, apply_inverse_mass, _ = self.implicit(factor, apply_inverse_mass)
         dynamics = with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
-        return dynamics._replace(solve_contact_step=self.rows.enclose(dynamics.solve_contact_step))
+        return dynamics._replace(solve_contact_step=self.rows.wrap(dynamics.solve_contact_step))
 
-    def shortcut_through(self, system: System) -> Shortcut | None:
-        """Return the shortcut if it applies to this system."""
-        return self.shortcut if self.shortcut and self.shortcut.suits(system) else None
+    def direct_evaluation_of(self, system: System) -> DirectEvaluation | None:
+        """Return the direct evaluation if it applies to this system."""
+        return self.direct if self.direct and self.direct.applies_to(system) else None
 
 
 class AccelerationKind(Immutable):
@@ -179,7 +179,7 @@ class AccelerationKind(Immutable):
         Whether it uses maximal coordinates instead of reduced ones.
     eliminates_constraints
         Whether constraints between two bodies are nodes of its elimination tree, beside joints.
-    chosen
+    variant_for
         Returns the kernels for given options and a given system, where there are several; or None.
     """
 
@@ -190,7 +190,7 @@ class AccelerationKind(Immutable):
     Options: type[StabilizationOptions] = StabilizationOptions
     maximal: bool = False
     eliminates_constraints: bool = False
-    chosen: Callable[[Any, System], MethodKernels] | None = None
+    variant_for: Callable[[Any, System], MethodKernels] | None = None
 
     def objections(self, feature: Feature, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield options that a scene cannot combine with a feature, each with the reason."""
@@ -222,11 +222,11 @@ class AccelerationKind(Immutable):
     ) -> Method:
         """Make the method for one model."""
         given: Any = options or self.Options()
-        kernels, system = self.chosen(given, model.system) if self.chosen else self.kernels, model.system
+        kernels, system = self.variant_for(given, model.system) if self.variant_for else self.kernels, model.system
         work = kernels.workspace(model, given)
         work = work._replace(implicit_solve=work.implicit_solve._replace(settings=given.implicit_solve))
         set_stabilization(given, work, control.step)
-        dynamics, shortcut = kernels.dynamics(system), kernels.shortcut_through(system)
+        dynamics, direct = kernels.dynamics(system), kernels.direct_evaluation_of(system)
         contact_work: Any = ()
         if system.contacts:
             from multibody_cli.methods.contact_evaluation import contact_workspace_for
@@ -234,5 +234,5 @@ class AccelerationKind(Immutable):
             contact_work = contact_workspace_for(system)
         assert integrator.bind is not None
         stepper = integrator.bind(dynamics, system, work, contact_work, state, control)
-        update_work = shortcut.update_work if shortcut else None
+        update_work = direct.update_work if direct else None
         return Method(model, state, dynamics, stepper, work, contact_work, control.step, update_work)

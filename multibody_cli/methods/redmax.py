@@ -211,5 +211,5 @@ REDMAX = AccelerationKind(
     kernels=KERNELS,
     supports=frozenset(Feature),
     Options=RedmaxOptions,
-    chosen=kernels_of,
+    variant_for=kernels_of,
 )

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from multibody_cli.constraint_solver import constrained_bodies
 from multibody_cli.methods import symbolic_generated, symbolic_numeric
-from multibody_cli.methods.by_acceleration import AccelerationKind, MethodKernels, Shortcut
+from multibody_cli.methods.by_acceleration import AccelerationKind, DirectEvaluation, MethodKernels
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.options import ImplicitOptions
 from multibody_cli.methods.row_elimination import has_elimination, with_elimination
@@ -36,7 +36,9 @@ GENERATED = MethodKernels(
     symbolic_generated.accelerate,
     symbolic_generated.apply_inverse_mass,
     symbolic_generated.workspace,
-    shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_generated.evaluate, symbolic_generated.update_work),
+    direct=DirectEvaluation(
+        symbolic_generated.is_gravity_only, symbolic_generated.evaluate, symbolic_generated.update_work
+    ),
 )
 """Method I."""
 
@@ -44,7 +46,7 @@ NUMERIC = MethodKernels(
     constrained_bodies.accelerate,
     constrained_bodies.apply_inverse_mass,
     symbolic_numeric.workspace,
-    shortcut=Shortcut(symbolic_generated.is_gravity_only, symbolic_numeric.evaluate),
+    direct=DirectEvaluation(symbolic_generated.is_gravity_only, symbolic_numeric.evaluate),
 )
 """Method II (`recursion: numeric`)."""
 
@@ -62,5 +64,5 @@ SYMBOLIC = AccelerationKind(
     kernels=GENERATED,
     supports=frozenset(Feature),
     Options=SymbolicOptions,
-    chosen=lambda options, system: KERNELS[options.recursion, has_elimination(system)],
+    variant_for=lambda options, system: KERNELS[options.recursion, has_elimination(system)],
 )

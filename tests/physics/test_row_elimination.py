@@ -32,7 +32,7 @@ from multibody_cli.methods.row_elimination import has_elimination
 from multibody_cli.model import State
 
 SCENES = Path(__file__).parents[2] / "scenes"
-CONSTRAINED, DENSE = (replace(aba.ABA, kernels=kernels, chosen=None) for kernels in (aba.CONSTRAINED, aba.KERNELS))
+CONSTRAINED, DENSE = (replace(aba.ABA, kernels=kernels, variant_for=None) for kernels in (aba.CONSTRAINED, aba.KERNELS))
 """`aba` with rows eliminated, and with the dense matrix of all rows."""
 
 HINGE: Data = {"type": "revolute", "axis": [0, 0, 1]}
@@ -221,7 +221,7 @@ def test_work_arrays_of_local_loops_grow_linearly():
 
 # --- other methods ------------------------------------------------------------------------------------------------
 OTHERS = {
-    name: tuple(replace(kind, kernels=one, chosen=None) for one in kernels)
+    name: tuple(replace(kind, kernels=one, variant_for=None) for one in kernels)
     for name, kind, *kernels in (
         ("redmax", redmax.REDMAX, redmax.CONSTRAINED, redmax.KERNELS),
         ("symbolic", symbolic.SYMBOLIC, symbolic.KERNELS["generated", True], symbolic.KERNELS["generated", False]),
@@ -258,7 +258,7 @@ def test_random_loops_in_redmax(machine):
 
 
 # --- maximal coordinates ------------------------------------------------------------------------------------------
-MAXIMAL = baraff.BARAFF, replace(baraff.BARAFF, chosen=None)
+MAXIMAL = baraff.BARAFF, replace(baraff.BARAFF, variant_for=None)
 
 
 def planar_ladder(n: int) -> Data:

@@ -95,8 +95,8 @@ def test_systems_without_forces_use_the_short_kernel():
     kind = METHODS["symbolic"]
     systems = {way: pack(Machine(bush(), **given)).model.system for way, given in WAYS.items()}
     for recursion in RECURSIONS:
-        chosen = kind.chosen(kind.Options(recursion=recursion), systems["left alone"])
-        alone = chosen.shortcut.evaluate
+        chosen = kind.variant_for(kind.Options(recursion=recursion), systems["left alone"])
+        alone = chosen.direct.evaluate
         assert {way: chosen.dynamics(system).evaluate is alone for way, system in systems.items()} == {
             "left alone": True,
             "actuators and springs": True,
