@@ -6,6 +6,7 @@ import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -271,8 +272,9 @@ class Driver:
         if count > 0 and not progress.done and self._of_block.record:
             with self._timed(pauses * self.timing.outputs):
                 instants, report = self._record(count)
-            progress.report = report._replace(steps=report.steps + progress.earlier_steps)
-            return instants
+            if instants or report.status is not Status.OK:  # else an event is in the next interval
+                progress.report = report._replace(steps=report.steps + progress.earlier_steps)
+                return instants
         report = progress.report if progress.done else Report()
         while True:
             done = min(progress.done + self._length, pauses)
@@ -320,10 +322,8 @@ class Driver:
             observers = [observe.on(system, state, method.work, self._rows, samples)]
             of_contacts = contact_observers(self.model.names)
             observers += [one.on(system, method.contact_work, self._rows, samples) for one in of_contacts]
-            loop = (
-                None if self._monitor.watches or self.watch else method.recording(state, observe, self._rows, samples)
-            )
-            self._bound[id(samples)] = _Bound(observers, loop)
+            recording = self.watch.recording if self.watch else partial(method.recording, state, observe, self._rows)
+            self._bound[id(samples)] = _Bound(observers, None if self._monitor.watches else recording(samples))
         return self._bound[id(samples)]
 
     def _observe(self) -> None:

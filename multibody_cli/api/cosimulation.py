@@ -60,7 +60,10 @@ class SceneSlave:
         self._simulation.inputs[name] = value
 
     def do_step(self, current_time: float, step_size: float) -> Any:
-        """Advance by a whole number of steps of the scene; an error is a message of the log."""
+        """Advance by a whole number of steps of the scene, or to the event that ends the run and terminates.
+
+        An error is a message of the log.
+        """
         from pythonfmu3.fmi3slave import Fmi3Status, Fmi3StepResult
 
         from multibody_cli.errors import MbsimError
@@ -71,4 +74,19 @@ class SceneSlave:
             slave: Any = self
             slave.log(str(error), Fmi3Status.error)
             return Fmi3StepResult(status=Fmi3Status.error)
-        return Fmi3StepResult()
+        return Fmi3StepResult(terminateSimulation=bool(self._simulation.ended_by))
+
+    # the names of PythonFMU3 for the functions of FMI: fmi3GetFMUState, fmi3SetFMUState and their serialization
+    def _get_fmu_state(self) -> bytes:
+        return self._simulation.save()
+
+    def _set_fmu_state(self, state: bytes) -> None:
+        self._simulation.restore(state)
+
+    @staticmethod
+    def _fmu_state_to_bytes(state: bytes) -> bytes:
+        return state
+
+    @staticmethod
+    def _fmu_state_from_bytes(state: bytes) -> bytes:
+        return state

@@ -15,18 +15,22 @@ class Inputs(Mapping[str, float]):
     Parameters
     ----------
     model
-        The model of the simulation.
+        Returns the present model of the simulation.
     changed
         Called after a value was set.
     """
 
-    def __init__(self, model: Model, changed: Callable[[], None]) -> None:
-        self._operands: Floats = model.system.forces.signals.operand
-        self._names, self._places, self._changed = model.names.inputs, model.inputs, changed
+    def __init__(self, model: Callable[[], Model], changed: Callable[[], None]) -> None:
+        self._model, self._changed = model, changed
 
     def __getitem__(self, name: str) -> float:
         """Return a value, in SI units."""
         return float(self._operands[self._places_of(name)[0]])
+
+    @property
+    def _operands(self) -> Floats:
+        operands: Floats = self._model().system.forces.signals.operand
+        return operands
 
     def __setitem__(self, name: str, value: float) -> None:
         """Set a value, in SI units, from the next step on.
@@ -49,14 +53,15 @@ class Inputs(Mapping[str, float]):
         self._changed()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._model().inputs)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._model().inputs)
 
     def _places_of(self, name: str) -> tuple[int, ...]:
-        if name in self._places:
-            return self._places[name]
-        if name in self._names:
+        model = self._model()
+        if name in model.inputs:
+            return model.inputs[name]
+        if name in model.names.inputs:
             raise ArgumentError(f"the input `{name}` is a function of time in the scene: write a number to set it")
-        raise UnknownName(f"no input `{name}`: {nearest(str(name), self._names)}")
+        raise UnknownName(f"no input `{name}`: {nearest(str(name), model.names.inputs)}")

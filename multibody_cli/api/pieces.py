@@ -25,8 +25,7 @@ def take_steps(method: Method, state: State, count: int) -> Report | None:
     ArgumentError
         The count is negative.
     """
-    if count < 0:
-        raise ArgumentError(f"expected a number of steps of at least 0, found {count}")
+    require_steps(count)
     piece = 1
     while count > 0:
         began, taken = clock.monotonic(), min(piece, count)
@@ -36,6 +35,13 @@ def take_steps(method: Method, state: State, count: int) -> Report | None:
         count -= taken
         piece = 2 * piece if clock.monotonic() - began < SHORT_CALL else max(piece // 2, 1)
     return None
+
+
+def require_steps(count: int) -> int:
+    """Return a number of steps; refuse a negative one."""
+    if count < 0:
+        raise ArgumentError(f"expected a number of steps of at least 0, found {count}")
+    return count
 
 
 def end_of_activations(scene: SceneSpec) -> float:

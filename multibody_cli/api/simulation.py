@@ -9,30 +9,28 @@ from typing import Any, NoReturn
 import numpy as np
 
 from multibody_cli.api.equations import Equations
+from multibody_cli.api.events import Events
 from multibody_cli.api.inputs import Inputs
-from multibody_cli.api.pieces import end_of_activations, require_activations, take_steps, whole_number
+from multibody_cli.api.pieces import end_of_activations, require_activations, require_steps, take_steps, whole_number
 from multibody_cli.api.scene import Scene
 from multibody_cli.api.views import NamedViews, fresh_state, read_only
 from multibody_cli.diagnostics.joint_domains import domain_violation
 from multibody_cli.diagnostics.outcome import Before, outcome_of
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunFailed
 from multibody_cli.initial.largest_force import start_of
-from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import Report, Status
 from multibody_cli.model import Floats
-from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import packed, target, unpacked
 from multibody_cli.output.state_observer import Observer
 from multibody_cli.packing.applied_forces import with_applied_forces
 from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.scene.timing import integer_multiple, is_adaptive
 from multibody_cli.studies.equations_of_motion import places_by_name
-from multibody_cli.studies.phases import without_events
 
 Snapshot = tuple[bytes, bytes]
 
 
-class Simulation(Equations):
+class Simulation(Events, Equations):
     """A scene at one instant, which steps forward in time.
 
     Each simulation has its own state and memory: any number can exist at the same time, and each can be used in another
@@ -52,6 +50,8 @@ class Simulation(Equations):
         in q, and angular velocities in v; `docs/conventions.md` has the components of each joint.  `q[...]` (nq,) and
         `v[...]` (nv,) are the whole arrays.  Views of joints that close loops, and of prescribed coordinates, are
         read-only.
+    ended_by
+        Name of the event at which the simulation has ended; empty if none has.
     force
         Applied forces by the names of joints, N or N m: views that may be written between steps.  They are held
         constant over each step, in addition to the forces of the scene.  Their work is the channel
@@ -68,31 +68,31 @@ class Simulation(Equations):
     def __init__(self, scene: Scene) -> None:
         if not isinstance(scene, Scene):
             raise ArgumentError(f"expected a scene, as in Simulation(load('scene.yaml')), found {scene!r}")
-        prepared = without_events(scene.prepared)
+        prepared, self.scene = scene.prepared, scene
         actuated = with_applied_forces(prepared.compiled.model)
-        settings, kind = prepared.scene.simulation, METHODS[prepared.scene.simulation.method]
-        self.scene = scene
         self._model, self._forces, self._force_columns = actuated.model, actuated.forces, actuated.columns
+        self._written = actuated.forces
         self._memory, self._state = fresh_state(prepared.fresh_state(), self._model)
-        options, control = kind.Options.model_validate(settings.options), prepared.compiled.control
-        self._method = kind(self._model, prepared.integrator, control, self._state, options)
-        self._settings, self._holders = prepared.run_settings(), {"state": self._state, "method": self._method}
-        self._adaptive = is_adaptive(settings)
+        self._method = prepared.with_compiled(model=self._model).method_for(self._state)
+        self._settings, self._adaptive = prepared.run_settings(), is_adaptive(prepared.scene.simulation)
+        self._watch_events(prepared, self._method)
         self._has_domains = any(joint.domains for joint in self._model.names.joints)
         positions, columns, fixed = places_by_name(self._model)
         self._q = NamedViews("joint or free body", self._state.q, positions, fixed)
         self._v = NamedViews("joint or free body", self._state.v, columns, fixed)
         self._a = NamedViews("joint or free body", read_only(self._state.a), columns, frozenset())
-        self._force = NamedViews("joint with applied forces", self._forces, actuated.joints, frozenset())
-        self._inputs = Inputs(self._model, lambda: setattr(self, "_seen", (self._seen[0], b"")))
+        self._force = NamedViews("joint with applied forces", self._written, actuated.joints, frozenset())
+        self._inputs = Inputs(lambda: self._model, lambda: setattr(self, "_seen", (self._seen[0], b"")))
         self._is_stepping, self._end = False, end_of_activations(prepared.scene)
         report = self._method.start(self._state)
+        if self._watch:
+            self._watch.begin(report)
         self._start = start_of(self._state, self._method.work)
         self._seen = self._snapshot()
         self._require_success(report, self._seen[0])
         self._observer = Observer(self._model, self._method)
         self._observer.observe(self._state, report)  # the energy balance refers to the first observation
-        self._initial = collect(self._holders)
+        self._initial = self._carried()
 
     def __repr__(self) -> str:
         return f"<mbsim.Simulation of {self.scene.name} at t = {self.time:.9g} s>"
@@ -147,12 +147,13 @@ class Simulation(Equations):
         """Take steps of `scene.step`.
 
         The state and the applied forces may be changed before.  Then the first step begins afresh from them; otherwise
-        the motion has the same bits as that of `Scene.run`.
+        the motion has the same bits as that of `Scene.run`.  An event that ends the run ends the steps at its instant.
 
         Raises
         ------
         ArgumentError
-            The count is not a whole number, another thread is stepping, or excitations end with the duration before.
+            The count is not a whole number, another thread is stepping, excitations end with the duration before, or an
+            event has ended the simulation.
         RunFailed
             A step failed: the message is that of `mbsim run`, unless values written before are not finite.  `reset` and
             `restore` make the simulation usable again.
@@ -162,12 +163,20 @@ class Simulation(Equations):
         if self._is_stepping:  # tested here, since each call counts
             self._refuse_while_stepping()
         require_activations(self._end, self.time + count * self.scene.step)
+        if self._watch:
+            self._refuse_after_the_end()
+        failed: Report | None
         self._is_stepping = True
         try:
-            before = memory, forces = self._memory.tobytes(), self._forces.tobytes()
+            before = memory, forces = self._memory.tobytes(), self._written.tobytes()
             if before != self._seen:
                 self._begin_afresh()
-            failed = self._method.step(self._state, 1) if count == 1 else take_steps(self._method, self._state, count)
+            if self._watch:
+                failed = self._pass_events(self.time + require_steps(count) * self.scene.step)
+            elif count == 1:
+                failed = self._method.step(self._state, 1)
+            else:
+                failed = take_steps(self._method, self._state, count)
             self._seen = self._memory.tobytes(), forces
         finally:
             self._is_stepping = False
@@ -201,7 +210,7 @@ class Simulation(Equations):
     def reset(self) -> None:
         """Return to the initial state of the scene, without applied forces."""
         self._refuse_while_stepping()
-        restore(self._holders, self._initial)
+        self._restore(self._initial)
         self._seen = self._snapshot()
 
     def save(self) -> bytes:
@@ -216,7 +225,7 @@ class Simulation(Equations):
         """
         self._refuse_while_stepping()
         self._require_finite(self._memory, "save")
-        values = collect(self._holders)
+        values = self._carried()
         values |= {"changed": self._snapshot() != self._seen, "target": target(), "scene": self._scene_hash}
         return packed(values)
 
@@ -239,7 +248,7 @@ class Simulation(Equations):
         if values.pop("target", None) != target():
             raise ResultError("the checkpoint was saved on another kind of processor, where results have other bits")
         self._refuse_while_stepping()
-        restore(self._holders, values)
+        self._restore(values)
         self._seen = (b"", b"") if changed else self._snapshot()
 
     @cached_property
@@ -253,31 +262,39 @@ class Simulation(Equations):
 
     def _snapshot(self) -> Snapshot:
         """Return the arrays that a program may change between steps: state and applied forces."""
-        return self._memory.tobytes(), self._forces.tobytes()
+        return self._memory.tobytes(), self._written.tobytes()
 
     def _begin_afresh(self) -> None:
         """Use nothing of earlier steps but the turns of ropes, if the state or the forces were changed."""
         if self._snapshot() != self._seen:
             follow_ropes(self._model, self._state, np.frombuffer(self._seen[0])[: len(self._state.q)])
             self._seen = self._memory.tobytes(), b""
+            self._forces[:] = self._written
             self._method.restart()
+            if self._watch:
+                self._watch.begin(self._method.advance(self._state, self.time))
 
     def _advance_adaptively(self, until: float) -> None:
         self._refuse_while_stepping()
+        self._refuse_after_the_end()
         self._is_stepping = True
         try:
             before = self._snapshot()
             self._begin_afresh()
-            report, pieces = Report(), max(1, math.ceil((until - self.time) / self.scene.step))
-            start, step = self.time, (until - self.time) / pieces
-            for piece in range(1, pieces + 1):
-                report = self._method.advance(self._state, until if piece == pieces else start + piece * step)
-                if report.status is not Status.OK:
-                    break
+            report = self._pass_events(until) if self._watch else self._advance_in_pieces(until)
             self._seen = self._snapshot()
         finally:
             self._is_stepping = False
         self._require_success(report, before[0])
+
+    def _advance_in_pieces(self, until: float) -> Report:
+        report, pieces = Report(), max(1, math.ceil((until - self.time) / self.scene.step))
+        start, step = self.time, (until - self.time) / pieces
+        for piece in range(1, pieces + 1):
+            report = self._method.advance(self._state, until if piece == pieces else start + piece * step)
+            if report.status is not Status.OK:
+                break
+        return report
 
     def _require_success(self, report: Report, before: bytes) -> None:
         """Raise the error of an advance that failed, from the bytes of q and v before it."""
@@ -295,7 +312,7 @@ class Simulation(Equations):
         nq = len(self._state.q)
         self._q.require_finite("q", memory[:nq], action)
         self._v.require_finite("v", memory[nq:], action)
-        self._force.require_finite("force", self._forces, action)
+        self._force.require_finite("force", self._written, action)
 
     # --- observation ----------------------------------------------------------------------------------------------
     def channel(self, path: str) -> Floats:

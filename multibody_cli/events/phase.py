@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 from multibody_cli.events.conditions import Conditions
 from multibody_cli.methods.method import Method
@@ -13,8 +13,18 @@ from multibody_cli.output.carried_state import Snapshot
 Changes = Mapping[str, Any]
 """Values of the scene that differ from those of its file, by their paths."""
 
-Make = Callable[[Changes], tuple[Model, Method]]
-"""Function that returns the model of the scene with changes, and a method for the state of the run."""
+
+class Make(Protocol):
+    """Makes the phases of a run for its state."""
+
+    def __call__(self, changes: Changes) -> tuple[Model, Method]:
+        """Return the model of the scene with changes, and a method for the state."""
+
+    def carry(self, earlier: Model, model: Model, changed: Changes) -> None:
+        """Carry values that a program has written from the model before an event to that behind it.
+
+        The event itself has `changed` values.
+        """
 
 
 class Phase(NamedTuple):

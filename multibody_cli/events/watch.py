@@ -22,8 +22,9 @@ its instant is then the start of that step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,12 +32,13 @@ import numpy as np
 from multibody_cli.escaping import path_component
 from multibody_cli.events.conditions import Conditions
 from multibody_cli.events.phase import Changes, Make, Phase
-from multibody_cli.methods.contract import Report, Status
+from multibody_cli.methods.contract import Recording, Report, Status
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Account, Floats, Integers, Model, State
 from multibody_cli.output.carried_state import Snapshot
 from multibody_cli.output.events import EventTable
 from multibody_cli.output.history import History
+from multibody_cli.output.samples import Samples
 from multibody_cli.scene.events import EventSpec
 
 SIGNS = {"rising": (1,), "falling": (-1,), "either": (1, -1)}
@@ -103,6 +105,7 @@ class Watch:
         self._names, self._specs = tuple(events), tuple(events.values())
         self.record = EventRecord(np.zeros(len(events)), np.zeros(len(events)), np.zeros(len(events), np.int64))
         self._changes: Changes = {}
+        self._length = 1  # of the next steps without an event between two evaluations
         self._report = Report()
         self.phase = self._phase(model, method)
         self._phases = {repr(self._changes): self.phase}
@@ -123,41 +126,90 @@ class Watch:
         event, time, sign = zip(*self.record.rows, strict=True) if self.record.rows else ((), (), ())
         return EventTable(self._names, np.array(event, np.int64), np.array(time, float), np.array(sign, np.int64))
 
+    @property
+    def changed(self) -> Changes:
+        """The values of the scene that events have changed, by their paths."""
+        return self._changes
+
+    def resume(self, changes: Changes) -> None:
+        """Return to the phase in which events have changed these values; its state and record are restored after."""
+        self._changes, self.phase = changes, self._phase_of(changes)
+
     def begin(self, report: Report) -> None:
-        """Begin a run at a state that the method has completed, with this report."""
-        self.record.values[:] = self._values(report)
-        self.record.signs[:] = _signs_of(self.record.values)
+        """Begin at a state that the method has completed, with this report; changes of signs count from here on."""
+        self._note(self._values(report)[None])
 
     def advance(self, until: float) -> Report:
         """Advance the state to the time `until`, or to the event that ends the run; return the report of the method."""
-        state, total = self._state, Report()
-        self.phase.before.take()
-        steps, taken = max(1, round((until - state.time[0]) / self._step)), 0
-        for left in reversed(range(steps)):
-            start = float(state.time[0])
-            own = self.phase.method.advance(state, until if left == 0 else start + self._step)
-            total = own.after(total)
-            if total.status is not Status.OK:
-                return total
-            values = self._values(own)
-            crossed, taken = self._crossed(values), taken + 1
-            if crossed:
-                end = float(state.time[0])
-                self.phase.behind.take()
-                self.phase.before.restore()
-                if taken > 1:
-                    self.phase.method.advance(state, start)
-                    self.phase.before.take()
-                try:
-                    values = self._pass(values, crossed, start, end)
-                except _StepFailed as failure:
-                    return failure.report.after(total)
-                if self.record.ended_by:
-                    return total
-                self.phase.before.take()
-                taken = 0
-            self._note(values)
+        total, left = Report(), max(1, round((until - self._state.time[0]) / self._step))
+        while left and total.status is Status.OK and not self.record.ended_by:
+            count = min(left, self._length, self.phase.conditions.rows)
+            own, taken = self._take_steps(count, until if count == left else None)
+            total, left = own.after(total), left - taken
         return total
+
+    def recording(self, samples: Samples) -> Recording | None:
+        """Return the loop over output instants of the present phase, if its method has one.
+
+        It ends before the first interval with an event.
+        """
+        return partial(self._record_rows, samples) if self.phase.conditions.records else None
+
+    def _record_rows(self, samples: Samples, k: int, count: int, steps: int) -> tuple[int, Report]:
+        conditions = self.phase.conditions
+        count = min(count, conditions.rows // steps)
+        if count == 0:
+            return 0, Report()
+        report, values, event, undo = self._try(count * steps, None)
+        if event is not None:
+            undo()
+            self._length, count = 1, event // steps
+            report, values = conditions.take(count * steps, self._step) if count else (Report(), values[:0])
+        count = len(values) // steps
+        conditions.copy_rows(samples, k, count, steps)
+        self._note(values)
+        return count, report
+
+    def _try(self, count: int, until: float | None) -> tuple[Report, Floats, int | None, Callable[[], None]]:
+        """Take steps, the last one up to `until`.
+
+        Returns
+        -------
+        tuple
+            The report, the values (n, E), the first step with an event or None, and a function that undoes the steps.
+        """
+        before, conditions = self.phase.before, self.phase.conditions
+        before.take()
+        kept = conditions.history.kept()
+
+        def undo() -> None:
+            before.restore()
+            conditions.history.return_to(kept)
+
+        report, values = conditions.take(count, self._step, until)
+        return report, values, self._first_event(values), undo
+
+    def _take_steps(self, count: int, until: float | None) -> tuple[Report, int]:
+        """Take up to `count` steps, up to the first with an event, and the last one to `until`; return their number."""
+        start = float(self._state.time[0])
+        report, values, event, undo = self._try(count, until)
+        if event is None:
+            self._length = min(2 * self._length, self.phase.conditions.rows)
+            self._note(values)
+            return report, count
+        if count > 1:
+            undo()
+            earlier = self._take_steps(event, None)[0] if event else Report()
+            report, _ = self._take_steps(1, until if event == count - 1 else None)
+            return report.after(earlier), event + 1
+        self._length, end = 1, float(self._state.time[0])
+        self.phase.behind.take()
+        self.phase.before.restore()
+        try:
+            self._note(self._pass(values[0], self._crossed(values[0]), start, end)[None])
+        except _StepFailed as failure:
+            return failure.report, 1
+        return report, 1
 
     # --- one step -----------------------------------------------------------------------------------------------------
     def _pass(self, values: Floats, crossed: list[int], start: float, end: float) -> Floats:
@@ -192,13 +244,25 @@ class Watch:
                 return values
             self.phase.behind.take()
 
+    def _first_event(self, values: Floats) -> int | None:
+        """Return the first of consecutive steps with an event, from the values (n, E) at their ends; None without."""
+        signs, before = _signs_of(values), self.record.signs
+        if (signs == before).all():
+            return None
+        for step, behind in enumerate(signs):
+            if any(self._is_event(k, *pair) for k, pair in enumerate(zip(behind, before, strict=True))):
+                return step
+            before = np.where(behind == 0.0, before, behind)
+        return None
+
     def _crossed(self, values: Floats) -> list[int]:
         """Return the events of a step with these values (E,) at its end."""
-        return [k for k, sign in enumerate(_signs_of(values).tolist()) if self._is_event(k, sign)]
+        pairs = zip(_signs_of(values), self.record.signs, strict=True)
+        return [k for k, pair in enumerate(pairs) if self._is_event(k, *pair)]
 
-    def _is_event(self, k: int, sign: float) -> bool:
-        """Whether the sign of an expression at the end of a step makes an event."""
-        spec, before = self._specs[k], self.record.signs[k]
+    def _is_event(self, k: int, sign: float, before: float) -> bool:
+        """Whether a change of the sign of an expression within a step makes an event."""
+        spec = self._specs[k]
         is_new = sign != 0.0 and before != 0.0 and sign != before
         return is_new and sign in SIGNS[spec.direction] and not (spec.once and self.record.counts[k])
 
@@ -249,13 +313,15 @@ class Watch:
 
     def _values(self, report: Report) -> Floats:
         self._report = report
-        return self.phase.conditions.values(self._state, report)
+        return self.phase.conditions.values(report)
 
     def _note(self, values: Floats) -> None:
-        """Note the values (E,) at the end of a step."""
+        """Note the values (n, E) at the ends of steps."""
         signs = _signs_of(values)
-        self.record.values[:] = values
-        self.record.signs[:] = np.where(signs == 0.0, self.record.signs, signs)
+        for present in signs[-1:] if signs[-1:].all() else signs:
+            self.record.signs[:] = np.where(present == 0.0, self.record.signs, present)
+        if len(values):
+            self.record.values[:] = values[-1]
 
     # --- effects ------------------------------------------------------------------------------------------------------
     def _act(self, name: str, spec: EventSpec, report: Report) -> None:
@@ -265,10 +331,10 @@ class Watch:
         before, pose = conditions.balance, conditions.pose
         if spec.impact is not None:
             earlier, v = self._changes, self._state.v.copy()
-            report = self._begin_phase({**earlier, f"constraints.{spec.impact.constraint}.active": True})
+            report = self._begin_phase({**earlier, f"constraints.{spec.impact.constraint}.active": True}, {})
             self._state.v[:] += spec.impact.restitution * (self._state.v - v)
             self._changes = earlier
-        report = self._begin_phase({**self._changes, **spec.set})
+        report = self._begin_phase({**self._changes, **spec.set}, spec.set)
         values = self._values(report)
         account = self.phase.model.names.accounts.index(Account("work", f"events/{path_component(name)}"))
         self._state.ledger[account] += self.phase.conditions.balance - before
@@ -288,21 +354,27 @@ class Watch:
             )
             raise _StepFailed(self._report._replace(status=Status.CONSTRAINTS_UNMET, remedy=remedy))
 
-    def _begin_phase(self, changes: Changes) -> Report:
-        """Begin a phase with changes at the state; return the report of its start."""
-        earlier, key = self.phase, repr(changes)
-        if key not in self._phases:
-            self._phases[key] = self._phase(*self._make(changes), earlier.conditions.history)
-        self._changes, self.phase = changes, self._phases[key]
+    def _begin_phase(self, changes: Changes, own: Changes) -> Report:
+        """Begin a phase with changes at the state, of which an event has its own; return the report of its start."""
+        earlier = self.phase
+        self._changes, self.phase = changes, self._phase_of(changes)
+        self._make.carry(earlier.model, self.phase.model, own)
         self.phase.method.follow(earlier.method)
         report = self.phase.method.start(self._state)
         if report.status is not Status.OK:
             raise _StepFailed(report)
         return report
 
+    def _phase_of(self, changes: Changes) -> Phase:
+        """Return the phase with changes."""
+        key = repr(changes)
+        if key not in self._phases:
+            self._phases[key] = self._phase(*self._make(changes), self.phase.conditions.history)
+        return self._phases[key]
+
     def _phase(self, model: Model, method: Method, history: History | None = None) -> Phase:
         holders = {"state": self._state, "method": method}
-        conditions = Conditions(self._events, model, method, history)
+        conditions = Conditions(self._events, model, method, self._state, history)
         return Phase(model, method, conditions, Snapshot(holders), Snapshot(holders))
 
 

@@ -112,6 +112,11 @@ class Method:
         """The kernel `method_kernels.complete_state`."""
         return completion(self.dynamics, self._update_work)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether steps can be taken again from a copy of the state: without controllers of other programs."""
+        return not (self._sampler and self._sampler.external)
+
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
         self.work.rows["start_rate"] = math.nan

@@ -148,7 +148,7 @@ def _like(old: Any, value: Any) -> Any:
         return type(old)._make(parts) if hasattr(old, "_make") else tuple(parts)
     if isinstance(old, Enum):
         return type(old)[value]
-    return value
+    return [*value] if isinstance(value, list) else value
 
 
 def _fits(old: Any, value: Any) -> bool:

@@ -7,11 +7,13 @@ samples to a `SampleBlock`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from multibody_cli.model import Floats, Integers, SceneNames
@@ -106,6 +108,14 @@ class History:
         added = float(_energies(samples, self._signs)[1][0]) - self._last_balance
         self._first_balance = (self._first_balance or 0.0) + added
         return added
+
+    def kept(self) -> dict[str, Any]:
+        """Return all that later blocks depend on; `return_to` goes back to it."""
+        return dict(vars(self))
+
+    def return_to(self, kept: Mapping[str, Any]) -> None:
+        """Return to the instant of `kept`."""
+        vars(self).update(kept)
 
     def _concatenate_contacts(self, samples: Samples) -> ContactRows:
         """Concatenate the contacts of all instants; instants and offsets continue from the previous block."""

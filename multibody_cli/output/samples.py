@@ -33,6 +33,11 @@ else:
     Samples = namedtuple("Samples", FIELDS)
 
 
+def bytes_of(samples: Samples) -> int:
+    """Return the size of all arrays."""
+    return sum(getattr(samples, field).nbytes for field in FIELDS)
+
+
 def samples_for(names: SceneNames, count: int) -> Samples:
     """Allocate samples for `count` output instants."""
     return Samples(

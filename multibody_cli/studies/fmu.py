@@ -23,11 +23,13 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.output.file_replacement import replacement
 from multibody_cli.output.selection import select
 from multibody_cli.studies.expect import blank_trajectory
-from multibody_cli.studies.phases import without_events
 from multibody_cli.studies.simulation import PreparedSimulation
 
 DEFAULT = ("joints/*/q", "joints/*/v", "bodies/*/position")
 """Channels that are outputs by default, as far as a scene has them."""
+
+OPTIONS = {"needsExecutionTool": "true", "canGetAndSetFMUState": "true", "canSerializeFMUState": "true"}
+"""Attributes of the unit."""
 
 SCRIPT = '''\
 """A scene of mbsim for co-simulation, as `mbsim export --to fmu` wrote it."""
@@ -71,14 +73,12 @@ def write_fmu(simulation: PreparedSimulation, channels: Sequence[str], path: Pat
     ------
     ResultError
         The scene has no such channel.
-    ArgumentError
-        The scene has events.
     OutputError
         The file cannot be written.
     """
     from pythonfmu3 import FmuBuilder
 
-    outputs = [*_outputs(without_events(simulation), channels)]
+    outputs = [*_outputs(simulation, channels)]
     settings, name = simulation.scene.simulation, identifier_of(simulation.scene.name)
     content = {
         "description": simulation.scene.description or simulation.scene.name,
@@ -92,7 +92,7 @@ def write_fmu(simulation: PreparedSimulation, channels: Sequence[str], path: Pat
         script.write_text(SCRIPT.format(name=name))
         (parts / "scene.yaml").write_text(simulation.header().scene_yaml)
         (parts / "interface.json").write_text(json.dumps(content, indent=1))
-        built = FmuBuilder.build_FMU(script, folder, [*parts.iterdir()], needsExecutionTool="true")
+        built = FmuBuilder.build_FMU(script, folder, [*parts.iterdir()], **OPTIONS)
         with replacement(path) as new:
             shutil.copyfile(built, new)
     return [str(one["name"]) for one in outputs]

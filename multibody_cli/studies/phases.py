@@ -55,6 +55,9 @@ class Phases:
             raise SceneError([Problem("the scene", "", message)])
         return changed
 
+    def carry(self, earlier: Model, model: Model, changed: Changes) -> None:
+        """Carry nothing: in a run, no program writes values."""
+
     def is_active(self, constraint: str) -> bool:
         """Whether the scene has a constraint that acts from the start."""
         found = self._simulation.scene.constraints.get(constraint)
@@ -115,21 +118,6 @@ def _reason_against(path: NodePath | None) -> str:
     if len(path) > 2 and path[2] in OF_THE_START.get(section, ()):
         return "is part of the start of a run: let a constraint act for an instant, by `impact`"
     return ""
-
-
-def without_events(simulation: PreparedSimulation) -> PreparedSimulation:
-    """Return a scene that has no events, which whole runs alone locate.
-
-    Raises
-    ------
-    ArgumentError
-        It has events.
-    """
-    if simulation.scene.events:
-        raise ArgumentError(
-            f"{simulation.scene.name} has events, which only whole runs locate: run it as a whole, or {_REMEDY}"
-        )
-    return simulation
 
 
 def require_unchanged(simulation: PreparedSimulation) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +62,69 @@ def test_inputs_act_from_the_next_step_on(mbsim: Command, folder: Path) -> None:
     simulation.inputs["torque"] = 2.0
     simulation.step(100)
     assert found["joints.hinge.q"][-1] == simulation.q["hinge"][0]
+
+
+BALL = """\
+mbsim: 1
+name: ball
+gravity: [0, 0, -10]
+bodies: {ball: {mass: 2, position: [0, 0, 1], inertia: {principal: [1, 1, 1]}}}
+constraints: {floor: {type: velocity, terms: [{body: ball, linear: [0, 0, 1]}], active: false}}
+events:
+  bounce: {when: bodies.ball.position.z, direction: falling, impact: {constraint: floor, restitution: 0.5}}
+  end: {when: t - 1.2345, end: true}
+simulation: {duration: 2 s, step: 1 ms}
+output: {every: 0.1 s}
+"""
+
+
+@pytest.fixture
+def instance(mbsim: Command, folder: Path) -> Iterator[fmpy.fmi3.FMU3Slave]:
+    """Return a started unit of the bouncing ball."""
+    Path("ball.yaml").write_text(BALL)
+    assert mbsim("export", "ball.yaml", "--to", "fmu", "-o", "ball.fmu").code == 0
+    description, place = fmpy.read_model_description("ball.fmu"), fmpy.extract("ball.fmu")
+    unit = fmpy.simulation.instantiate_fmu(place, description, "CoSimulation")
+    unit.enterInitializationMode(startTime=0.0)
+    unit.exitInitializationMode()
+    unit.places = {one.name: [one.valueReference] for one in description.modelVariables}
+    yield unit
+    unit.terminate()
+    unit.freeInstance()
+    shutil.rmtree(place)
+
+
+def step_to(unit: fmpy.fmi3.FMU3Slave, first: int, last: int) -> list[float]:
+    """Step by 0.1 s; return the heights of the ball."""
+    found = []
+    for k in range(first, last):
+        assert not unit.doStep(0.1 * k, 0.1)[1]
+        found += unit.getFloat64(unit.places["bodies.ball.position.z"])
+    return found
+
+
+def test_events_act_within_a_step_and_end_the_unit(instance: fmpy.fmi3.FMU3Slave) -> None:
+    """The ball bounces at sqrt(0.2) s and, after half the speed, at twice this instant, and the unit ends."""
+    heights = library.load(BALL).run(check=False)["bodies/position"].values[1:13, 0, 2]
+    np.testing.assert_array_equal(step_to(instance, 0, 12), heights)
+    bounce = math.sqrt(0.2)
+    t = 0.8 - bounce
+    assert heights[7] == pytest.approx(5.0 * bounce * t - 5.0 * t * t, abs=1e-12)
+    assert instance.doStep(1.2, 0.1)[1]  # `terminateSimulation`
+    assert instance.getFloat64(instance.places["time"]) == [pytest.approx(1.2345, abs=1e-12)]
+    with pytest.raises(Exception, match="fmi3DoStep failed"):
+        instance.doStep(1.3, 0.1)
+
+
+def test_a_state_is_saved_and_set_again_with_the_same_bits(instance: fmpy.fmi3.FMU3Slave) -> None:
+    step_to(instance, 0, 6)
+    state = instance.getFMUState()
+    data = instance.serializeFMUState(state)
+    first = step_to(instance, 6, 12)
+    instance.setFMUState(state)
+    assert step_to(instance, 6, 12) == first
+    instance.setFMUState(instance.deserializeFMUState(data))
+    assert step_to(instance, 6, 12) == first
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ellipk
 
 from multibody_cli.document.source import SceneText
-from multibody_cli.errors import ArgumentError, ResultError, SceneError
+from multibody_cli.errors import ResultError, SceneError
 from multibody_cli.output.hdf5 import Hdf5Sink
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.simulation import prepare
@@ -189,14 +189,6 @@ def test_messages(event, message):
     with pytest.raises(SceneError) as error:
         run(SLIDER, f"one: {event}")
     assert message in str(error.value)
-
-
-def test_a_simulation_in_python_refuses_events():
-    import mbsim
-
-    with pytest.raises(ArgumentError, match="thrown-ball has events"):
-        mbsim.Simulation(mbsim.load(SCENES / "thrown_ball.yaml"))
-    assert mbsim.Simulation(mbsim.load(SCENES / "thrown_ball.yaml", ["events={}", "expect=[]"])).time == 0.0
 
 
 def test_the_table_of_a_result_file_is_checked(tmp_path):
