@@ -42,7 +42,8 @@ class WrittenPhases(Phases):
         return constants[len(constants) - self._count :]
 
     def carry(self, earlier: Model, model: Model, changed: Changes) -> None:
-        """Carry applied forces, and inputs that the event does not change."""
+        """Carry lengths of ropes, applied forces, and inputs that the event does not change."""
+        super().carry(earlier, model, changed)
         self.applied_forces_of(model)[:] = self.applied_forces_of(earlier)
         paths = [path_of(path) for path in changed]
         own = {path[1] for path in paths if path and path[0] == "inputs"}

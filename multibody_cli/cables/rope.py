@@ -32,6 +32,9 @@ from multibody_cli.spec.points import Attachment
 SECTION = np.dtype([("length", "f8"), ("made", "f8"), ("grip", "f8")])
 """Length and material of a section of an elastic rope, m, and the ratio of tensions that slips where it begins."""
 
+LOOSE = 2.0**20
+"""Slack of a rope that does not act, m."""
+
 SPAN = np.dtype(
     [
         ("first_row", "i8"),  # number of its section

@@ -37,6 +37,8 @@ class ConstraintSpec(EntrySpec):
         Remedy where it has no finite value.
     WITHOUT_SLOPE
         Remedy where no motion changes its value, of an equality that must not start there.
+    SLACKENS
+        Whether it is slack while it does not act, so that its angles are followed; others have no records then.
     """
 
     type: str
@@ -46,6 +48,7 @@ class ConstraintSpec(EntrySpec):
     VANISHES: ClassVar[bool] = False
     UNDEFINED: ClassVar[str] = "change the initial position"
     WITHOUT_SLOPE: ClassVar[str | None] = None
+    SLACKENS: ClassVar[bool] = False
 
     @property
     def row_count(self) -> int:

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.functional_validators import AfterValidator
 
-from multibody_cli.cables.rope import SPAN, WITHIN, around, pack_spans
+from multibody_cli.cables.rope import LOOSE, SPAN, WITHIN, around, pack_spans
 from multibody_cli.cables.span import (
     angle_of,
     arrival_angle,
@@ -69,6 +69,7 @@ class RopeSpec(ConstraintSpec):
 
     RELATIVE = True
     UNDEFINED = WITHIN
+    SLACKENS = True
 
     @model_validator(mode="after")
     def _require_consistent_lengths(self) -> Self:
@@ -130,6 +131,7 @@ class BeltSpec(ConstraintSpec):
 
     RELATIVE = True
     UNDEFINED = WITHIN
+    SLACKENS = True
 
     @model_validator(mode="after")
     def _require_a_turned_pulley(self) -> Self:
@@ -162,16 +164,17 @@ class BeltSpec(ConstraintSpec):
 
 
 def pack_rope(spec: RopeSpec, context: PackingContext) -> Packed:
-    """One one-sided row for each section."""
+    """One one-sided row for each section; a rope that does not act is never taut."""
+    loose = 0.0 if spec.active else LOOSE
     if spec.length is not None:
-        return _pack(spec.over, [(0.0, 0.0, context.signal(spec.length))], (0.0, 0.0), spec.restitution, context)
+        return _pack(spec.over, [(loose, 0.0, context.signal(spec.length))], (0.0, 0.0), spec.restitution, context)
     slack = spec.slack or [0.0] * spec.row_count
-    return _pack(spec.over, [(one, 1.0, -1) for one in slack], (0.0, 0.0), spec.restitution, context)
+    return _pack(spec.over, [(loose + one, 1.0, -1) for one in slack], (0.0, 0.0), spec.restitution, context)
 
 
 def pack_belt(spec: BeltSpec, context: PackingContext) -> Packed:
     """One equality for each section; the first one starts at a pulley that the belt turns."""
-    taut = [(0.0, 1.0, -1)] * spec.row_count
+    taut = [(0.0 if spec.active else LOOSE, 1.0, -1)] * spec.row_count
     return _pack(around(spec.over), taut, (0.5, spec.pretension or 0.0), 0.0, context)
 
 

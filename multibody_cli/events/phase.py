@@ -21,10 +21,7 @@ class Make(Protocol):
         """Return the model of the scene with changes, and a method for the state."""
 
     def carry(self, earlier: Model, model: Model, changed: Changes) -> None:
-        """Carry values that a program has written from the model before an event to that behind it.
-
-        The event itself has `changed` values.
-        """
+        """Carry values that are not those of the scene from the model before an event, with its own `changed` ones."""
 
 
 class Phase(NamedTuple):

@@ -44,12 +44,22 @@ class JointSpec(Spec):
         Pose(), description="The same frame in the child's frame, at zero coordinates, or its name."
     )
 
+    active: bool = Field(
+        True,
+        description="Whether it acts; an event may change it. A joint with this key closes a loop: it carries no body.",
+    )
+
     COORDINATES: ClassVar[Coordinates] = ()
 
     @classmethod
     def coordinates_of(cls, fields: Mapping[str, Any]) -> Coordinates | None:
         """Return the kinds of the coordinates, from the fields read so far; None if these do not suffice."""
         return cls.COORDINATES
+
+    @property
+    def releasable(self) -> bool:
+        """Whether an event may change whether it acts."""
+        return "active" in self.model_fields_set
 
     @property
     def coordinates(self) -> Coordinates:

@@ -129,7 +129,8 @@ def _add_element(
             drive=drive,
             restitution=shape.restitution,
             active=spec.active,
+            is_written=spec.SLACKENS,
         )
-    if spec.active:
+    if spec.active or spec.SLACKENS:
         tables.add(kind.table, packed.records, row, term)
     return packed

@@ -217,7 +217,8 @@ def loop_of(scene: SceneSpec, joint: JointSpec, rows: Mapping[str, int], markers
     if markers.takes(joint.child):
         child = markers.row(joint.child, joint.child_origin.position, turns=True)
         child_origin = Placement(np.zeros(3), child_origin.rotation)
-    return LoopJoint(parent, child, parts, start, driven, origin, child_origin, common_normal(scene, joint))
+    normal = common_normal(scene, joint)
+    return LoopJoint(parent, child, parts, start, driven, origin, child_origin, normal, joint.active)
 
 
 def common_normal(scene: SceneSpec, joint: JointSpec) -> Vector | None:

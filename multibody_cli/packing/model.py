@@ -206,11 +206,11 @@ def _joint_entries(
 def _rows_of_loops(layout: Layout, tree: Tree) -> RowPacker:
     """Return the constraint rows of loop joints, which precede all others."""
     rows = RowPacker()
-    for name, closure in zip(layout.loop_joint_names, tree.closures, strict=True):
-        span = int(closure["first_row"]), int(closure["last_row"])
-        for r in range(*span):
-            rows.add(name_of_constraint_axis(name, tree.constraint_axes[r]), 2)
-        rows.spans["joints", name] = span
+    ends = [*tree.closures["first_row"], len(tree.constraint_axes)][1:]
+    for name, loop, closure, end in zip(layout.loop_joint_names, layout.loops, tree.closures, ends, strict=True):
+        for r in range(closure["first_row"], end):
+            rows.add(name_of_constraint_axis(name, tree.constraint_axes[r]), 2, active=loop.active)
+        rows.spans["joints", name] = int(closure["first_row"]), int(closure["last_row"])
     return rows
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from multibody_cli.cables.rope import follow, mark
+from multibody_cli.cables.rope import LOOSE, follow, mark
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.capstan import GUIDE
 from multibody_cli.constraints.elements import ROPES
@@ -55,15 +57,15 @@ def without_ropes(system: System) -> System:
     return system._replace(constraints=system.constraints._replace(tables=tuple(tables)))
 
 
-def mark_ropes(system: System, spans: Records, q: Floats, v: Floats) -> Flags:
+def mark_ropes(system: System, spans: Records, q: Floats, v: Floats, time: float = 0.0) -> Flags:
     """Write the material of ropes and the references of their angles at the start, in place, once.
 
     Parameters
     ----------
     system, spans
         The system, and the spans of the ropes.
-    q, v
-        (nq,) and (nv,) the start, in which all else is assembled.
+    q, v, time
+        (nq,) and (nv,) the start, in which all else is assembled, and its time, s.
 
     Returns
     -------
@@ -71,7 +73,7 @@ def mark_ropes(system: System, spans: Records, q: Floats, v: Floats) -> Flags:
         (n,) the spans at which a section begins whose points coincide at the start, and that has no slack.
     """
     work, placed, material = workspace_for(system), q.copy(), np.full(len(spans), np.nan)
-    update_kinematics(system, 0.0, placed, v.copy(), np.zeros_like(v), work)
+    update_kinematics(system, time, placed, v.copy(), np.zeros_like(v), work)
     mark(spans, work.bodies, placed, material)
     places = work.bodies["x"], spans["a"]["centre"], spans["b"]["centre"]
     reach = max(system.tree.length, *(np.abs(one).max() for one in places))
@@ -79,14 +81,51 @@ def mark_ropes(system: System, spans: Records, q: Floats, v: Floats) -> Flags:
 
 
 def copy_marks(system: System, marked: System) -> None:
-    """Copy the material and references of ropes from the same scene in another layout, in place."""
+    """Copy the material and references of ropes from the same scene in another layout, in place.
+
+    A rope that acts in one of both alone keeps its own material.
+    """
     for spans, others in (
         (ropes_of(system), ropes_of(marked)),
         (system.forces.spans, marked.forces.spans),
     ):
-        spans["made"] = others["made"]
+        same = _are_loose(spans) == _are_loose(others)
+        spans["made"][same] = others["made"][same]
         for end in "ab":
             spans[end]["reference"] = others[end]["reference"]
+
+
+def fasten_ropes(model: Model, earlier: Model, state: State, slack: Mapping[int, float]) -> None:
+    """Copy the material and references of ropes from the model before an event, and mark those that begin to act.
+
+    Parameters
+    ----------
+    model, earlier, state
+        The model behind the event, that before it, and the state there; the ropes of the model are marked in place.
+    slack
+        Slack of each section, m, by its row.
+    """
+    spans, before = ropes_of(model.system), ropes_of(earlier.system)
+    copy_marks(model.system, earlier.system)
+    begins = _are_loose(before) & ~_are_loose(spans)
+    if not begins.any():
+        return
+    starts = begins & (spans["starts_row"] == 1)
+    spans["made"][begins] = 0.0
+    spans["made"][starts] = [slack.get(row, 0.0) for row in spans["first_row"][starts].tolist()]
+    for end in (spans["a"][begins], spans["b"][begins]):
+        on_pulley = end["radius"] > 0.0
+        state.z[end["state"][on_pulley]] = 0.0
+        state.z[end["state"][on_pulley & (end["slides"] == 0)] + 1] = 0.0
+    fastened = spans[begins]
+    mark_ropes(model.system, fastened, state.q, state.v, float(state.time[0]))
+    spans[begins] = fastened
+
+
+def _are_loose(spans: Records) -> Flags:
+    """Return which spans (n,) are those of ropes that do not act."""
+    first = np.searchsorted(spans["first_row"], spans["first_row"])
+    return np.asarray(spans["made"][first] > 0.5 * LOOSE)
 
 
 PARTS, LARGEST_PART = 8, 0.3

@@ -48,15 +48,17 @@ class RowPacker:
         drive: int = -1,
         restitution: float = 0.0,
         active: bool = True,
+        is_written: bool = False,
     ) -> int:
         """Add a row with `terms` terms; return its number.
 
-        One that is not `active` is a limit without terms that is never reached: no record writes it.
+        One that is not `active` is a limit without terms that is never reached: no record writes it, unless it
+        `is_written`, as a slack rope with terms that nothing reads.
         """
         row = np.zeros(1, ROW)[0]
         if not active:
-            terms, one_sided, row["error"] = 0, True, UNREACHED
-        row["first_term"], row["last_term"] = self._terms, self._terms + terms
+            terms, one_sided, row["error"] = terms if is_written else 0, True, UNREACHED
+        row["first_term"], row["last_term"] = self._terms, self._terms + terms * active
         row["holonomic"], row["one_sided"], row["active"] = holonomic, one_sided, not one_sided
         row["account"], row["drive"], row["restitution"] = account, drive, restitution
         row["weight"] = row["speed"] = 1.0

@@ -88,6 +88,8 @@ def pack_tree(tree_links: Sequence[LinkData], gravity: Vector, loops: Sequence[L
         body_frames[row] = loop.child_origin.inverse()
         closures[k]["loop_frame"] = row
         _pack_loop(loop, tree_links, body_frames, closures[k], tables, constraint_axes, has_effect)
+    rows = closures["last_row"] - closures["first_row"]
+    closures["first_term"] = 2 * (np.cumsum(rows) - rows)
     hung: list[LinkData | LoopJoint] = [*tree_links, *loops]
     tree = Tree(
         links=frozen(links),
@@ -162,14 +164,18 @@ def _pack_loop(
     closure["nv"], closure["last_part"] = tables.nv - closure["iv"], len(tables.parts)
     closure["last_plain"], closure["last_quaternion"] = len(tables.plain), len(tables.quaternions)
     first = len(constraint_axes)
-    closure["first_row"], closure["last_row"], closure["first_term"] = first, first + len(axes.directions), 2 * first
+    closure["first_row"], closure["last_row"] = first, first + len(axes.directions)
     closure["last_constant_row"], closure["one_plane"] = first + axes.constant, loop.normal is not None
     closure["normal"][:] = loop.normal or (0.0, 0.0, 0.0)
     constraint_axes.extend(axes.directions)
-    has_effect.extend(axes.has_effect)
+    has_effect.extend(axes.has_effect if loop.active else np.ones_like(axes.has_effect))
     # a marker has no row among the bodies; it is its own frame
-    _write_placement(body_frames.get(loop.parent, IN_PLACE) @ loop.origin, closure)
+    at_parent = body_frames.get(loop.parent, IN_PLACE) @ loop.origin
     at_child = body_frames.get(loop.child, IN_PLACE) @ loop.child_origin
+    if not loop.active:  # a joint of the parent with itself, at zero coordinates
+        closure["child"], at_child = loop.parent, at_parent
+        closure["last_row"] = closure["last_constant_row"] = first
+    _write_placement(at_parent, closure)
     closure["child_origin"][:], closure["child_frame"][:] = at_child.position, at_child.rotation.T.ravel()
     closure["is_rotated"] = any(
         not np.array_equal(closure[name], np.eye(3).ravel()) for name in ("frame", "child_frame")

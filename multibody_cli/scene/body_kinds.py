@@ -87,7 +87,8 @@ class LinkData(Immutable):
 class LoopJoint(Immutable):
     """A loop joint, ready to be packed; the fields are as in `LinkData`.
 
-    `normal` is that of the common plane of motion of both bodies, in the axes of M; None without one.
+    `normal` is that of the common plane of motion of both bodies, in the axes of M; None without one.  A joint that is
+    not `active` has no rows.
     """
 
     parent: int
@@ -98,6 +99,7 @@ class LoopJoint(Immutable):
     origin: Placement = IN_PLACE
     child_origin: Placement = IN_PLACE
     normal: Vector | None = None
+    active: bool = True
 
 
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

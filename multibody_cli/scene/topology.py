@@ -17,14 +17,14 @@ def inboard_joints(scene: SceneSpec, also: Callable[[JointSpec], bool] = lambda 
 
     The inboard joint is the first joint in scene order whose child is the body, unless the joint's parent is a
     descendant of the body.  A body that is not rigid moves by its own degrees of freedom, and its joints are loop
-    joints, unless `also` accepts them.
+    joints, unless `also` accepts them.  So are joints that an event may release.
     """
     bodies, joints = scene.bodies, scene.joints
     found: dict[str, str] = {}
     carriers: set[str] = set()
     for name, joint in joints.items():
         rigid = all(bodies[end].kind == "rigid" for end in (joint.parent, joint.child) if end in bodies)
-        if not rigid and not also(joint):
+        if joint.releasable or (not rigid and not also(joint)):
             continue
         may_carry = joint.child in carriers or joint.child == joint.parent
         if joint.child not in found and not (may_carry and _carries(joint.child, joint.parent, found, joints)):

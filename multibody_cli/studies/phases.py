@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from multibody_cli.events.phase import Changes
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Model, State
 from multibody_cli.nodes import NodePath
+from multibody_cli.packing.ropes import fasten_ropes
 from multibody_cli.scene.events import EventSpec
 from multibody_cli.scene.load import load_scene
 from multibody_cli.yaml_values import flow
@@ -56,7 +58,21 @@ class Phases:
         return changed
 
     def carry(self, earlier: Model, model: Model, changed: Changes) -> None:
-        """Carry nothing: in a run, no program writes values."""
+        """Carry the lengths of ropes; one that begins to act has its own from the present position."""
+        constraints, numbers, slack = self._simulation.scene.constraints, Counter[str](), {}
+        for row, (section, element) in enumerate((name.section, name.element) for name in model.names.rows):
+            given = getattr(constraints.get(element), "slack", ()) if section == "constraints" else ()
+            if numbers[element] < len(given):
+                slack[row] = given[numbers[element]]
+            numbers[element] += section == "constraints"
+        fasten_ropes(model, earlier, self._state, slack)
+
+    def reason_against(self, path: NodePath | None) -> str:
+        """Return why an event cannot release or close a joint; empty if it can, and for other paths."""
+        joint = self._simulation.scene.joints.get(str(path[1])) if path and path[0] == "joints" else None
+        if path is None or joint is None or path[2:] != ("active",) or joint.releasable:
+            return ""
+        return "write `active: true` at the joint: it then closes a loop, and its child moves by itself"
 
     def is_active(self, constraint: str) -> bool:
         """Whether the scene has a constraint that acts from the start."""
@@ -100,7 +116,7 @@ def _problems(event: EventSpec, phases: Phases) -> Iterator[tuple[tuple[str, ...
         return
     for path, place in places.items():
         try:
-            if reason := _reason_against(path_of(path)):
+            if reason := _reason_against(path_of(path)) or phases.reason_against(path_of(path)):
                 yield place, reason
             else:
                 phases.model({path: event.set.get(path, True)})

@@ -62,8 +62,8 @@ def _check_active(partial: PartialScene, path: NodePath, spec: ConstraintSpec) -
         partial.report(
             (*path, "active"), "a coupling with `reduce: true` is a change of coordinates, which always acts"
         )
-    elif spec.turning or spec.type in ("rope", "belt"):
-        partial.report((*path, "active"), f"a `{spec.type}` always acts: a `distance` with `limits` may be inactive")
+    elif getattr(spec, "has_friction", False):
+        partial.report((*path, "active"), "a rope or belt with `friction` always acts: omit one of both keys")
 
 
 def _check_turning(partial: PartialScene, path: NodePath, spec: EntrySpec) -> None:

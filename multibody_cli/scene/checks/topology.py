@@ -10,6 +10,9 @@ from multibody_cli.scene.checks.partial_scene import PartialScene
 
 _STATE = ("position", "rotation", "velocity")
 
+_OF_JOINTS_THAT_ACT = ("friction", "limits", "motion", "armature")
+"""Fields of joints that no event releases."""
+
 
 def check_topology(partial: PartialScene) -> None:
     """Check the parents and children of all joints, and the initial state of their bodies."""
@@ -22,6 +25,9 @@ def check_topology(partial: PartialScene) -> None:
             partial.report((*path, "child"), "the world cannot be a child: make it the parent")
         elif joint.child == joint.parent:
             partial.report((*path, "child"), f"connects `{joint.child}` to itself")
+        for field in _OF_JOINTS_THAT_ACT if joint.releasable else ():
+            if getattr(joint, field, None) is not None:
+                partial.report((*path, field), "a joint with `active` has none: omit one of both keys")
     _check_places(partial)
 
 

@@ -193,7 +193,9 @@ class _Writer:
             if self._mechanism.links[joint.child].is_free:  # the second body of an equality is the child at import
                 ends.reverse()
             site1, site2 = (self._write_site(body, site, pose) for site, body, pose in ends)
-            ET.SubElement(equality, tag, name=name, site1=site1, site2=site2)
+            ends_of_loop = ET.SubElement(equality, tag, name=name, site1=site1, site2=site2)
+            if not joint.active:
+                ends_of_loop.set("active", "false")
             self._losses.approximate(("joints", name), "loops of MuJoCo are soft")
             for key in ("stiffness", "damping", "armature", "friction", "force", "motion", "limits"):
                 if getattr(joint, key, None) is not None:
