@@ -219,8 +219,10 @@ class ActuatorSpec(Spec):
         """
         return None
 
-    def problems(self, resolve: Callable[[str], Path]) -> Iterator[tuple[NodePath, str]]:
-        """Yield the errors of the files that it names: a path within its fields, and a message."""
+    def problems(
+        self, resolve: Callable[[str], Path], above: Mapping[str, ActuatorSpec]
+    ) -> Iterator[tuple[NodePath, str]]:
+        """Yield the errors of files and of actuators above that it names: a path within its fields, and a message."""
         return iter(())
 
     @abstractmethod

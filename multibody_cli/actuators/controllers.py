@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Protocol
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Floats
 
-ExternalSample = Callable[[float | None, float, Floats], float]
-"""An instance of an external law: from the times of its last sample, None before the first one, and of the present one,
-s, and the inputs, to the force until the next sample."""
+
+class ExternalSample(Protocol):
+    """An instance of an external law."""
+
+    def __call__(self, before: float | None, time: float, inputs: Floats) -> float:
+        """Return the force until the next sample.
+
+        Parameters
+        ----------
+        before, time
+            Times of its last sample, None before the first one, and of the present one, s.
+        inputs
+            The inputs there.
+
+        Raises
+        ------
+        RunFailed
+            The law has no force, or cannot continue from its last sample.
+        """
+
+    def state(self) -> str:
+        """Return its state, behind the last sample, as text; empty if it has none that can be kept."""
+
+    def resume(self, time: float, state: str) -> None:
+        """Continue from a state behind the sample at a time, s."""
 
 
 class ExternalLaw(Protocol):
     """A law of control outside of the compiled code."""
 
-    def begin(self) -> ExternalSample:
-        """Return a new instance.
-
-        Raises
-        ------
-        RunFailed
-            By the instance: the law has no force, or cannot continue from its last sample.
-        """
+    def begin(self, others: Mapping[str, ExternalSample]) -> ExternalSample:
+        """Return a new instance; `others` are those of the controllers before this one, by name."""
 
 
 class HeldValue(Immutable):

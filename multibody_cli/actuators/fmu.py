@@ -12,8 +12,9 @@ import math
 import shutil
 import sys
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -51,9 +52,24 @@ class FmuLaw(Immutable):
     start: tuple[tuple[str, float], ...]
     limits: tuple[float, float]
 
-    def begin(self) -> ExternalSample:
+    def begin(self, others: Mapping[str, ExternalSample]) -> ExternalSample:
         """Return a new instance of the unit."""
         return _Unit(self)
+
+
+class OutputLaw(Immutable):
+    """The law of a further output of a unit: actuators of both, output variable, and its limits."""
+
+    name: str
+    owner: str
+    output: str
+    limits: tuple[float, float]
+
+    def begin(self, others: Mapping[str, ExternalSample]) -> ExternalSample:
+        """Return an instance that reads the unit of the other actuator, which is sampled before."""
+        unit = others[self.owner]
+        assert isinstance(unit, _Unit)
+        return _Output(self, unit)
 
 
 class FmuSpec(ActuatorSpec):
@@ -63,7 +79,12 @@ class FmuSpec(ActuatorSpec):
     """
 
     type: Literal["fmu"]
-    file: str = Field(description="File of the unit (`.fmu`), relative to the scene file.")
+    file: str | None = Field(None, description="File of the unit (`.fmu`), relative to the scene file.")
+    unit: str | None = Field(
+        None,
+        description="Name of an actuator above, in place of `file`: the `output` is a further one of its unit, at the "
+        "same samples.",
+    )
     inputs: dict[str, Annotated[SignalSpec, Signal(units.ANY, state=("q", "v"))]] = Field(
         {},
         description="Input variables of the unit, each with its value in SI units: a number, an expression of the "
@@ -83,6 +104,11 @@ class FmuSpec(ActuatorSpec):
         for field in ("filter", "input_limits"):
             if getattr(self, field) is not None:
                 raise located_error("has no effect on a unit, which has several inputs", field)
+        if (self.file is None) == (self.unit is None):
+            raise ValueError("expected either `file` or `unit`")
+        for field in ("inputs", "start") if self.unit is not None else ():
+            if field in self.model_fields_set:
+                raise located_error("is given where the `file` of the unit is", field)
         return self
 
     def law(self) -> ControlLaw:
@@ -92,16 +118,30 @@ class FmuSpec(ActuatorSpec):
         signals = {f"{name}_now": signal for name, signal in zip(names, self.inputs.values(), strict=True)}
         return ControlLaw("0", signals=signals, states=states)
 
-    def external_law(self, name: str, resolve: Callable[[str], Path]) -> FmuLaw:
-        """Return the law of the unit."""
+    def external_law(self, name: str, resolve: Callable[[str], Path]) -> FmuLaw | OutputLaw:
+        """Return the law of the unit, or of a further output."""
         limits = self.limits or (-math.inf, math.inf)
+        if self.file is None:
+            return OutputLaw(name, str(self.unit), self.output, limits)
         return FmuLaw(name, resolve(self.file), tuple(self.inputs), self.output, tuple(self.start.items()), limits)
 
-    def problems(self, resolve: Callable[[str], Path]) -> Iterator[tuple[NodePath, str]]:
+    def problems(
+        self, resolve: Callable[[str], Path], above: Mapping[str, ActuatorSpec]
+    ) -> Iterator[tuple[NodePath, str]]:
         """Yield the errors of the file, and scalars of type Real or Float64 that it does not have."""
-        file = resolve(self.file)
+        owner = self
+        if self.unit is not None:
+            units_above = {name: one for name, one in above.items() if isinstance(one, FmuSpec) and one.file}
+            if self.unit not in units_above:
+                yield ("unit",), f"no actuator above has a unit `{self.unit}`: {nearest(self.unit, units_above)}"
+                return
+            owner = units_above[self.unit]
+            if owner.sampling_period != self.sampling_period:
+                yield (), f"expected the `period` of `{self.unit}`, {owner.sampling_period:g} s, whose unit it reads"
+        file = resolve(str(owner.file))
         if not file.is_file():
-            yield ("file",), f"file not found: {file}"
+            if owner is self:
+                yield ("file",), f"file not found: {file}"
             return
         try:
             from fmpy import read_model_description
@@ -132,33 +172,63 @@ class _Unit:
     """An instance of a unit, from its first sample on."""
 
     def __init__(self, law: FmuLaw) -> None:
-        self._law, self._time, self._fmu = law, math.nan, None
+        self._law, self._time, self._kept = law, math.nan, ""
+        self._fmu: Any = None
+        self._keeps = False
         self._set: Callable[[list[float]], None]
-        self._output: Callable[[], float]
+        self._get: Callable[[str], float]
 
     def __call__(self, before: float | None, time: float, inputs: Floats) -> float:
         """Advance from the sample `before` to one at `time`, and return the force there."""
         law = self._law
         if before is not None and before != self._time:
             raise RunFailed(
-                f"actuators.{law.name}: the state of the unit {law.file} is not kept in checkpoints, so that the run "
-                "cannot continue from one: run it from the start"
+                f"actuators.{law.name}: the state of the unit {law.file} is not kept in checkpoints, since it cannot "
+                "be saved (`canSerializeFMUState`), so that the run cannot continue from one: run it from the start"
             )
-        try:
+        with _errors_of(law.name, law.file, time):
             if before is None:
+                self._kept = ""
                 self._open(time, inputs)
             else:
+                if self._kept:
+                    self._set_state(before, inputs)
                 if time > before:
-                    self._fmu.doStep(before, time - before)  # type: ignore[attr-defined]
+                    self._fmu.doStep(before, time - before)
                 self._set(inputs.tolist())
-            found = self._output()
-        except Exception as error:  # FMPy raises exceptions of its own and of the unit
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise RunFailed(f"actuators.{law.name}: the unit {law.file} failed at {time:.9g} s: {reason}") from error
         self._time = time
+        return self.read(law.name, law.output, law.limits, time)
+
+    def read(self, name: str, output: str, limits: tuple[float, float], time: float) -> float:
+        """Return an output at the last sample, within limits, as the force of an actuator."""
+        with _errors_of(name, self._law.file, time):
+            found = self._get(output)
         if not math.isfinite(found):
-            raise RunFailed(f"actuators.{law.name}: `{law.output}` of the unit {law.file} is {found} at {time:.9g} s")
-        return min(max(found, law.limits[0]), law.limits[1])
+            raise RunFailed(f"actuators.{name}: `{output}` of the unit {self._law.file} is {found} at {time:.9g} s")
+        return min(max(found, limits[0]), limits[1])
+
+    def state(self) -> str:
+        """Return the serialized state of the unit; empty if it cannot be saved."""
+        if self._kept or not self._keeps:
+            return self._kept
+        state = self._fmu.getFMUState()
+        try:
+            return b64encode(self._fmu.serializeFMUState(state)).decode()
+        finally:
+            self._fmu.freeFMUState(state)
+
+    def resume(self, time: float, state: str) -> None:
+        """Continue from a state of the unit; the next sample sets it."""
+        self._time, self._kept = time, state
+
+    def _set_state(self, time: float, inputs: Floats) -> None:
+        """Set the state of the unit behind the sample at a time, s."""
+        if self._fmu is None:
+            self._open(time, inputs)
+        state = self._fmu.deserializeFMUState(b64decode(self._kept))
+        self._fmu.setFMUState(state)
+        self._fmu.freeFMUState(state)
+        self._kept = ""
 
     def _open(self, time: float, inputs: Floats) -> None:
         """Initialize the unit at a time with its first inputs."""
@@ -174,9 +244,10 @@ class _Unit:
         references = {one.name: one.valueReference for one in description.modelVariables}
         is_second = description.fmiVersion.startswith("2")
         set_, get = (fmu.setReal, fmu.getReal) if is_second else (fmu.setFloat64, fmu.getFloat64)
-        of_inputs, of_output = [references[name] for name in self._law.inputs], [references[self._law.output]]
+        of_inputs, can = [references[name] for name in self._law.inputs], description.coSimulation
         self._set = lambda values: set_(of_inputs, values) if values else None
-        self._output = lambda: float(get(of_output)[0])
+        self._get = lambda output: float(get([references[output]])[0])
+        self._keeps = can.canGetAndSetFMUstate and can.canSerializeFMUstate
         apply_start_values(fmu, description, dict(self._law.start))
         if is_second:
             fmu.setupExperiment(startTime=time)
@@ -185,6 +256,34 @@ class _Unit:
             fmu.enterInitializationMode(startTime=time)
         self._set(inputs.tolist())
         fmu.exitInitializationMode()
+
+
+class _Output:
+    """A further output of a unit, which is stateless by itself."""
+
+    def __init__(self, law: OutputLaw, unit: _Unit) -> None:
+        self._law, self._unit = law, unit
+
+    def __call__(self, before: float | None, time: float, inputs: Floats) -> float:
+        """Return the force at a sample, to which the unit has advanced."""
+        return self._unit.read(self._law.name, self._law.output, self._law.limits, time)
+
+    def state(self) -> str:
+        """Return nothing."""
+        return ""
+
+    def resume(self, time: float, state: str) -> None:
+        """Do nothing: the unit has the state."""
+
+
+@contextmanager
+def _errors_of(name: str, file: Path, time: float) -> Iterator[None]:
+    """Turn exceptions of FMPy and of the unit, which have types of their own, into the failure of a run."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise RunFailed(f"actuators.{name}: the unit {file} failed at {time:.9g} s: {reason}") from error
 
 
 def _require_own_module(folder: Path, description: Any) -> None:

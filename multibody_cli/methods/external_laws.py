@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multibody_cli.actuators.controllers import Controller
+from multibody_cli.actuators.controllers import Controller, ExternalSample
 from multibody_cli.model import Floats, Model
 
 
@@ -24,14 +24,16 @@ class ExternalLaws:
             for number, (one, first) in enumerate(zip(model.controllers, firsts, strict=False))
             if one.external is not None
         )
+        self.start()
 
     def __bool__(self) -> bool:
         return bool(self._instances)
 
     def start(self) -> None:
         """Begin afresh with the next sample."""
+        laws: dict[str, ExternalSample] = {}
         for one in self._instances:
-            one.start()
+            laws[one.name] = one.start(laws)
 
     def outputs(self, time: float, values: Floats, due: NDArray[np.bool_]) -> Iterator[tuple[int, float]]:
         """Yield the outputs of a sample with the numbers of their updates.
@@ -53,15 +55,28 @@ class ExternalLaws:
 class _Instance:
     """An instance of an external law; `time` is that of its last sample, s, and part of the state of a run."""
 
-    def __init__(self, controller: Controller, number: int, first: int) -> None:
-        self.number, self.first = number, first
-        self._controller = controller
-        self.start()
+    CARRIED = ("state",)
 
-    def start(self) -> None:
-        assert self._controller.external is not None
-        self._law = self._controller.external.begin()
+    def __init__(self, controller: Controller, number: int, first: int) -> None:
+        self.number, self.first, self.name = number, first, controller.name
+        self._controller = controller
+        self._law: ExternalSample
         self.time: float | None = None
+
+    def start(self, others: Mapping[str, ExternalSample]) -> ExternalSample:
+        assert self._controller.external is not None
+        self._law, self.time = self._controller.external.begin(others), None
+        return self._law
+
+    @property
+    def state(self) -> str:
+        """The state of the law behind the last sample; empty before the first one, or if it cannot be kept."""
+        return "" if self.time is None else self._law.state()
+
+    @state.setter
+    def state(self, state: str) -> None:
+        if state and self.time is not None:
+            self._law.resume(self.time, state)
 
     def sample(self, time: float, values: Floats) -> float:
         before, self.time = self.time, time

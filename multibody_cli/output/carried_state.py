@@ -1,8 +1,9 @@
 """Carried state of a run: everything that later steps and later rows depend on, as values by their path.
 
 `holders` are objects and named tuples by name: the state, the method with its work arrays, the monitors.  Their
-writable arrays are carried, and the numbers and texts of their attributes.  Read-only arrays, kernels and
-`Immutable` objects, such as those of the model, do not change during a run and are left out.
+writable arrays are carried, and the numbers and texts of their attributes, also of the properties that a class names
+in `CARRIED`.  Read-only arrays, kernels and `Immutable` objects, such as those of the model, do not change during a run
+and are left out.
 """
 
 from __future__ import annotations
@@ -115,6 +116,8 @@ def _places(holder: Any, path: str, seen: set[int]) -> Iterator[_Place]:
                 yield _Place(f"{path}/{name}", part, holder, name)
             else:
                 yield from _places(part, f"{path}/{name}", seen)
+        for name in getattr(holder, "CARRIED", ()):
+            yield _Place(f"{path}/{name}", getattr(holder, name), holder, name)
 
 
 def _is_changing(holder: Any) -> bool:

@@ -60,6 +60,14 @@ output: {{every: 5 ms}}
 """
 UNIT = "type: fmu, file: cart_servo.fmu, inputs: {q: joints.slide.q, v: v}, output: force, start: {kp: 40, kd: 6}"
 LAW = "type: pd, kp: 40, kd: 6, target: 0.5"
+SWING = """\
+mbsim: 1
+name: driving_swing
+inputs: {torque: 0}
+bodies: {rod: {mass: 1, com: [0, 0, -0.5], inertia: {principal: [0.02, 0.02, 0.01]}}}
+joints: {hinge: {type: revolute, child: rod, axis: [0, 1, 0], q: 60 deg, force: inputs.torque}}
+simulation: {duration: 0.3 s, step: 5 ms, integrator: rk4}
+"""
 CHANNELS = ["joints/slide/q", "joints/slide/v", "actuators/servo/force", "energy/total"]
 
 
@@ -112,19 +120,11 @@ def test_a_scene_that_was_exported_is_an_actuator_of_another(unit: Path) -> None
     """The pendulum of the unit swings as in its own run, whose angle is the force."""
     from multibody_cli.studies.fmu import write_fmu
 
-    swing = """\
-mbsim: 1
-name: driving_swing
-inputs: {torque: 0}
-bodies: {rod: {mass: 1, com: [0, 0, -0.5], inertia: {principal: [0.02, 0.02, 0.01]}}}
-joints: {hinge: {type: revolute, child: rod, axis: [0, 1, 0], q: 60 deg, force: inputs.torque}}
-simulation: {duration: 0.3 s, step: 5 ms, integrator: rk4}
-"""
-    scene = mbsim.load(swing)
+    scene = mbsim.load(SWING)
     write_fmu(scene.prepared, ["joints/hinge/q"], Path("driving_swing.fmu"))
     law = "type: fmu, file: driving_swing.fmu, inputs: {inputs.torque: 0.5}, output: joints.hinge.q"
     found = run_of(law)["actuators/servo/force"][::2, 0]
-    own = mbsim.load(swing, {"inputs.torque": 0.5, "output.every": "10 ms"}).run(channels=["joints/hinge/q"])
+    own = mbsim.load(SWING, {"inputs.torque": 0.5, "output.every": "10 ms"}).run(channels=["joints/hinge/q"])
     np.testing.assert_array_equal(found, own["joints/hinge/q"].values[:, 0])
 
 
@@ -179,6 +179,41 @@ def test_a_checkpoint_cannot_continue_with_the_state_of_a_unit(unit: Path) -> No
     simulation.step(20)
 
 
+def test_a_unit_whose_state_can_be_saved_continues_from_a_checkpoint(unit: Path) -> None:
+    """The pendulum of the unit swings on from its angle and rate, in a simulation that has not run it before."""
+    from multibody_cli.studies.fmu import write_fmu
+
+    swing = mbsim.load(SWING.replace("driving_swing", "saved_swing"))
+    write_fmu(swing.prepared, ["joints/hinge/q"], Path("saved_swing.fmu"))
+    scene = mbsim.load(SCENE.format(law="type: fmu, file: saved_swing.fmu, output: joints.hinge.q"))
+    simulation, other = mbsim.Simulation(scene), mbsim.Simulation(scene)
+    simulation.step(115)
+    data = simulation.save()
+    other.restore(data)
+    for one in (simulation, other):
+        one.step(100)
+    assert other.q["slide"][0] == simulation.q["slide"][0]
+    later = simulation.save()
+    simulation.restore(data)  # back in time, in the same unit
+    simulation.step(100)
+    assert simulation.save() == later
+    assert simulation.q["slide"][0] == other.q["slide"][0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_unit_drives_several_coordinates(unit: Path, method: str) -> None:
+    """The second force is the number of steps of the unit: the rate at the end is the sum of k T / m."""
+    text = SCENE.replace("bodies: {{cart:", "bodies: {{other: {{mass: 2, inertia: {{principal: [1, 1, 1]}}}}, cart:")
+    text = text.replace("joints: {{", "joints: {{second: {{type: prismatic, child: other, axis: [1, 0, 0]}}, ")
+    own = "count: {joint: second, period: 10 ms, type: fmu, unit: servo, output: count}"
+    text = text.format(law=UNIT).replace("simulation:", f"  {own}\nsimulation:")
+    run = mbsim.load(text, {"simulation.method": method}).run(channels=["joints", "actuators"])
+    known = run_of(LAW, method=method)
+    np.testing.assert_array_equal(run["actuators/servo/force"].values, known["actuators/servo/force"])
+    np.testing.assert_array_equal(run["actuators/count/force"].values[:, 0], np.arange(61) // 2)
+    assert run["joints/second/v"].values[-1, 0] == pytest.approx(0.01 / 2.0 * sum(range(30)), rel=1e-12)
+
+
 def test_a_unit_does_not_run_the_module_of_another_one(unit: Path, tmp_path: Path) -> None:
     """Python has one module of a name: the second unit would have the law of the first one."""
     run_of(UNIT)
@@ -206,6 +241,9 @@ def test_a_unit_that_fails_ends_the_run_with_its_name(unit: Path) -> None:
         (UNIT.replace("v: v", "kp: v"), "actuators.servo.inputs.kp: the unit has no input `kp`"),
         (UNIT.replace("output: force", "output: forse"), "has no number `forse`: did you mean `force`?"),
         (UNIT.replace("kd: 6", "kdd: 6"), "actuators.servo.start.kdd: the unit has no number `kdd`"),
+        (UNIT + ", unit: servo", "actuators.servo: expected either `file` or `unit`"),
+        ("type: fmu, unit: motor, output: force", "actuators.servo.unit: no actuator above has a unit `motor`"),
+        ("type: fmu, unit: motor, output: force, inputs: {q: q}", "is given where the `file` of the unit is"),
         (UNIT + ", filter: 0.1", "actuators.servo.filter: has no effect on a unit"),
         (UNIT.replace("v: v", "v: w"), "unknown name `w`"),
     ],

@@ -19,6 +19,7 @@ from multibody_cli.spec.quantities import read_quantity
 
 def check_actuators(partial: PartialScene) -> None:
     """Check all actuators."""
+    above: dict[str, ActuatorSpec] = {}
     for name, actuator in partial.scene.actuators.items():
         path: NodePath = ("actuators", name)
         if isinstance(actuator, ComputedTorqueSpec):
@@ -31,8 +32,9 @@ def check_actuators(partial: PartialScene) -> None:
             else:
                 _check_on_joint(partial, path, actuator)
             _check_sampling(partial, path, actuator)
-            for field, message in actuator.problems(find(partial.tree, path).mark.resolve_path):
+            for field, message in actuator.problems(find(partial.tree, path).mark.resolve_path, above):
                 partial.report((*path, *field), message)
+            above[name] = actuator
 
 
 def _check_combination(partial: PartialScene, path: NodePath, actuator: ActuatorSpec) -> None:
