@@ -15,8 +15,10 @@ from multibody_cli.cli.reproduce import _page
 from multibody_cli.studies.papers.contract import ClaimSpec, MeasureResult
 from multibody_cli.studies.papers.measures import (
     MEASURES,
+    code_size,
     corrections,
     cost,
+    elimination,
     expectations,
     history,
     iterations,
@@ -147,6 +149,33 @@ def test_a_newton_step_has_the_unknowns_of_bodies_and_rows() -> None:
     settings = ["simulation.method=variational_maximal", "simulation.step=10 ms", "vars.swing=0.01"]
     found = measured(newton_step, scene=str(CHAIN), set=settings, size="vars.n", sizes=[1, 4], rounds=1)
     assert [row["unknowns"] for row in found.rows] == [11, 44]
+
+
+def test_operations_are_counted_without_those_of_indices() -> None:
+    loop = "def generated(a, b):\n    for i in range(0, 3 * 2, 1):\n"
+    text = f"{loop}        x = -b[i + 1] * 2.0 + sin(a[i])\n        a[i + 1] = x\n"
+    assert code_size.operations_in(text) == 4
+
+
+def test_the_code_of_a_chain_does_not_grow_and_its_memory_does() -> None:
+    rows = {"short": chain("short", "vars.n=5"), "long": chain("long", "vars.n=50")}
+    found = measured(code_size, rows=rows)
+    short, long = found.rows
+    assert short["operations I"] == long["operations I"] > short["operations II"] == long["operations II"] > 0
+    factors = 8 * 8e-3  # kB a link: V, c and 1 / Omega
+    assert long["evaluation I, kB"] - short["evaluation I, kB"] == pytest.approx(45 * factors)
+    assert long["evaluation II, kB"] - short["evaluation II, kB"] > 45 * factors
+    assert found.values == {"scenes": 2, "larger": 2, "heavier": 2, "smaller": 2}
+
+
+def test_the_elimination_of_a_hinge_saves_the_row_that_stays_zero() -> None:
+    """U and 1 / Omega of a unit S are entries of the inertia, and six entries less are updated by a product each."""
+    found = measured(elimination, rows={"hinge": chain("hinge"), "balls": chain("balls", "vars.joint=spherical")})
+    hinge, balls = found.rows
+    assert (hinge["coordinates"], balls["coordinates"]) == (1, 3)
+    products_of_U = 6 * 6 + 6 * 5
+    assert hinge["without"] - hinge["with"] > products_of_U
+    assert balls["without"] - balls["with"] > 3 * products_of_U
 
 
 def test_expectations_are_counted_by_method() -> None:

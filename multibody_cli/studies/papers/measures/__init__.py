@@ -1,8 +1,10 @@
 """All measures of experiments.  To add a measure: a file with its `Measure`, an import and an entry here."""
 
 from multibody_cli.studies.papers.measures import (
+    code_size,
     corrections,
     cost,
+    elimination,
     energy_change,
     expectations,
     history,
@@ -12,8 +14,10 @@ from multibody_cli.studies.papers.measures import (
 )
 
 MEASURES = {
+    "code_size": code_size.Measure,
     "corrections": corrections.Measure,
     "cost": cost.Measure,
+    "elimination": elimination.Measure,
     "energy_change": energy_change.Measure,
     "expectations": expectations.Measure,
     "history": history.Measure,
