@@ -70,8 +70,9 @@ def verb(
         require_scene_name(write)
     if output is not None:
         require_hdf5_name(output)
-    for target in filter(None, (write, output)):
-        require_replaceable(target, force)
+    for option, target in (("--write", write), ("-o", output)):
+        if target is not None:
+            require_replaceable(target, force, option)
     prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=False)
     problem = StaticProblem(prepared, instant, rates)
     with Waiting(f"balancing {scene.name}"):

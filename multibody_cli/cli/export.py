@@ -38,7 +38,15 @@ class _TimeOrFormat(Time):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the time in s, or the format."""
-        return value if value in WRITERS else super().convert(value, param, ctx)
+        if value in WRITERS:
+            return value
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            if value[:1].isdecimal():
+                raise
+            formats = ", ".join(f"`{name}`" for name in WRITERS)
+            self.fail(f"{error.message}; or a format of models: {formats}", param, ctx)
 
 
 @click.command("export", cls=Verb, short_help="Write a table of a result, or a scene as MJCF, URDF or FMU.")

@@ -126,8 +126,9 @@ def verb(
         from multibody_cli.pictures.style import require_format
 
         require_format(picture)
-    for file in filter(None, (picture, written)):
-        require_replaceable(file, force)
+    for option, file in (("--plot", picture), ("--write", written)):
+        if file is not None:
+            require_replaceable(file, force, option)
     show_compilation(f"the start of {scene.name}")
     source = scene_of(scene)
     with Waiting(f"preparing {scene.name}"):

@@ -348,12 +348,18 @@ def _columns(path: Path, names: list[str], usage: Usage) -> dict[str, Node]:
     units = [table.headings[index].unit.replace(NO_UNIT, "rad") for index in indices]
     columns: list[list[Any]] = [[] for _ in names]
     wanted = list(zip(columns, indices, units, strict=True))
+    before = -math.inf
     for number, row in itertools.islice(table.rows, usage.left("values") // len(names)):
         for column, index, unit in wanted:
             value = number_in(row[index])
             if not math.isfinite(value):
                 raise table.error(number, index, f"expected a number, found `{row[index]}`")
             column.append(f"{row[index]} {unit}" if unit else value)
+        if not (time := number_in(row[indices[0]])) > before:
+            raise table.error(
+                number, indices[0], f"expected times that rise from line to line, found {time:g} after {before:g}"
+            )
+        before = time
     # lines beyond the limit are counted only
     usage.add("values", len(names) * (len(columns[0]) + sum(1 for _ in table.rows)))
     mark = Mark(str(path), table.line, 1)

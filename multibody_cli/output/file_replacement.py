@@ -10,7 +10,7 @@ from pathlib import Path
 from multibody_cli.errors import ArgumentError, OutputError
 
 
-def require_replaceable(path: Path, force: bool) -> None:
+def require_replaceable(path: Path, force: bool, option: str = "-o") -> None:
     """Refuse to replace an existing file unless `force` is given.
 
     Parameters
@@ -19,6 +19,8 @@ def require_replaceable(path: Path, force: bool) -> None:
         Path of the file to be written.
     force
         Whether an existing file may be replaced.
+    option
+        The option that names the file.
 
     Raises
     ------
@@ -26,11 +28,11 @@ def require_replaceable(path: Path, force: bool) -> None:
         The file exists and `force` is not given, or the path is not a regular file.
     """
     if path.is_dir():
-        raise ArgumentError(f"{path} is a folder: give the name of a file with -o")
+        raise ArgumentError(f"{path} is a folder: give the name of a file with {option}")
     if path.exists() and not path.is_file():
-        raise ArgumentError(f"{path} is not a file that can be replaced: give the name of one with -o")
+        raise ArgumentError(f"{path} is not a file that can be replaced: give the name of one with {option}")
     if path.exists() and not force:
-        raise ArgumentError(f"{path} exists: use --force to replace it, or -o to choose another name")
+        raise ArgumentError(f"{path} exists: use --force to replace it, or {option} to choose another name")
 
 
 HDF5_ENDINGS = (".h5", ".hdf5")

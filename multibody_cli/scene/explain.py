@@ -142,6 +142,7 @@ _MESSAGES: dict[str, Callable[[Finding, type[Spec]], str]] = {
     "literal_error": _literal,
     "string_type": _expected("a string"),
     "bool_type": _expected("true or false"),
+    "bool_parsing": _expected("true or false"),
     "int_type": _expected("a whole number"),
     "int_from_float": _expected("a whole number"),
     "int_parsing": _expected("a whole number"),

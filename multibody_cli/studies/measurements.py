@@ -147,13 +147,18 @@ def series_of(table: TableFile, units: Sequence[Unit | None]) -> tuple[Floats, l
     if (unit := units[time]) is not None and unit.dimension != TIME.dimension:
         found = f"`{table.headings[time].unit}` is {kind_of(unit.dimension)}"
         raise table.error(table.line, time, f"expected a time (s), but {found}")
-    rows = np.array([_numbers_of(table, line, row) for line, row in table.rows]).reshape(-1, len(names))
+    lines = list(table.rows)
+    rows = np.array([_numbers_of(table, line, row) for line, row in lines]).reshape(-1, len(names))
     if not len(rows):
         raise ArgumentError(f"{table.path} has no values: expected a line of headings and a line for each instant")
     rows *= [1.0 if unit is None else unit.factor for unit in units]
     times = rows[:, time]
-    if not (np.isfinite(times).all() and (np.diff(times) > 0.0).all()):
-        raise ArgumentError(f"{table.path}: `time` must rise from line to line, without missing values")
+    rises = np.diff(times, prepend=-math.inf) > 0.0
+    if not rises.all():
+        place = int(np.argmin(rises))
+        line, row = lines[place]
+        found = f"found `{row[time]}`" + (f" after `{lines[place - 1][1][time]}`" if place else "")
+        raise table.error(line, time, f"expected times that rise from line to line, without missing values, {found}")
     others = [k for k in range(len(names)) if k != time]
     return times, others, rows[:, others]
 

@@ -33,7 +33,9 @@ def test_the_equilibrium_and_its_files(mbsim: Command, folder: Path) -> None:
     assert mbsim("run", "still.yaml").code == 0
     ending = mbsim("rerun", "still.h5")
     assert (ending.code, "still.h5 has no run but `equilibrium`" in ending.stderr) == (2, True)
-    assert mbsim("equilibrium", "rod.yaml", "--write", "still.yaml").code == 2
+    ending = mbsim("equilibrium", "rod.yaml", "--write", "still.yaml")
+    expected = "error: still.yaml exists: use --force to replace it, or --write to choose another name\n"
+    assert (ending.code, ending.stderr) == (2, expected)
 
 
 def test_an_unstable_start_lists_the_equilibria_beside_it(mbsim: Command, folder: Path) -> None:

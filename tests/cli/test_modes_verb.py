@@ -96,7 +96,11 @@ def test_matrices_in_each_format(mbsim: Command, folder: Path, suffix: str) -> N
         (["--bode", "a.csv", "--frequencies", "1"], "--frequencies 1: expected two frequencies"),
         (["--bode", "a.txt"], "a.txt: a picture is named"),
         (["--to", "a.npz", "--input", "force/tow"], "--input force/tow: no such input"),
-        (["--to", "a.npz", "--output", "joints/one/w"], "no channel `joints/one/w`"),
+        (
+            ["--to", "a.npz", "--output", "joints/one/w"],
+            "--output joints/one/w: no channel `joints/one/w`: did you mean",
+        ),
+        (["--to", "a.npz", "--output", "joints/one/q[z]"], "--output joints/one/q[z]: channel `joints/one/q`"),
         (["--to", "a.npz", "--at", "noon"], "--at noon"),
     ],
 )

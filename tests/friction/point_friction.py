@@ -8,12 +8,12 @@ With the rows N and T of all normals and tangents, M the masses, and v the veloc
 
 and beta_k opposes the slip (T v)_k.  With J at the start of the step, v = J q' and v_free = v_0 + h (M^-1 f - J' q').
 
-Masses, forces and Jacobians are those of `loop_oracle`.  The solver of quadratic programs is that of the program.
+Masses, forces and Jacobians are those of `loop_oracle`.  The alternation is that of the measure of `mbsim reproduce`,
+whose masses, forces and Jacobians are those of the program.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,12 +21,8 @@ import numpy as np
 from loop_oracle import attach
 from loops import Run, oracle_of
 
-from multibody_cli.kernel import allocate, kernel
-from multibody_cli.linalg.free_rows import Scratch
-from multibody_cli.linalg.multipliers import SOLVED, solve_multipliers
-
-NORMALS = 2
-"""Normals of a point."""
+from multibody_cli.studies.papers.measures.point_friction import NORMALS
+from multibody_cli.studies.papers.measures.point_friction import solve as solve_points
 
 Point = tuple[np.ndarray, list[np.ndarray], np.ndarray]
 """Position, normals and tangent in the axes of a joint."""
@@ -114,43 +110,5 @@ def solve(contacts: PointContacts, tolerance=1e-12, sweeps=20_000) -> np.ndarray
     """Impulses (alpha, beta) of all points."""
     W, r = contacts.problem()
     x = np.zeros(len(r))
-    count = alternate(W, r, contacts.mu, tolerance, sweeps, x, np.zeros((4, len(r))), allocate(Scratch, m=len(r)))
-    assert count < sweeps
+    assert solve_points(W, r, contacts.mu, tolerance, x, sweeps) < sweeps
     return x
-
-
-@kernel
-def alternate(W, r, mu, tolerance, sweeps, x, work, scratch) -> int:
-    """Solve the normal program (2.113) and the friction program (2.114) in turn; return the number of iterations.
-
-    The iteration ends when the change of the friction, in the norm of M^-1, is at most the tolerance relative to the
-    friction.  x (m,) is the guess of beta and the result, `work` (4, m).
-    """
-    m, n = len(r), NORMALS * len(mu)
-    right, lower, upper, before = work[0], work[1], work[2], work[3]
-    for sweep in range(sweeps):
-        for i in range(m):
-            before[i], right[i] = x[i], r[i]
-        for i in range(n):
-            lower[i], upper[i], x[i] = -math.inf, math.inf, math.nan  # no guess: loads of least norm
-            for j in range(n, m):
-                right[i] += W[i, j] * x[j]
-        status = solve_multipliers(W[:n, :n], right[:n], lower[:n], upper[:n], x[:n], scratch)
-        for k in range(len(mu)):
-            i, limit = n + k, 0.0
-            for j in range(NORMALS * k, NORMALS * k + NORMALS):
-                limit += mu[k] * abs(x[j])
-            lower[i], upper[i], x[i] = -limit, limit, min(max(x[i], -limit), limit)
-            for j in range(n):
-                right[i] += W[i, j] * x[j]
-        status = max(status, solve_multipliers(W[n:, n:], right[n:], lower[n:], upper[n:], x[n:], scratch))
-        if status != SOLVED:
-            return sweeps
-        change = size = 0.0
-        for i in range(n, m):
-            for j in range(n, m):
-                change += (x[i] - before[i]) * W[i, j] * (x[j] - before[j])
-                size += x[i] * W[i, j] * x[j]
-        if change <= tolerance * tolerance * size:
-            return sweep + 1
-    return sweeps

@@ -120,7 +120,14 @@ def test_what_is_refused(coordinates: Coordinates, tmp_path: Path) -> None:
         ("time,knee (m)\n0,0\n1,1\n", "m.mot:1: `knee`: expected rad, found a length"),
         ("time,knee (foo)\n0,0\n1,1\n", "m.mot:1: column `knee`: "),
         ("time,knee\n", "m.mot has no values"),
-        ("time,knee\n0,0\n0,1\n", "m.mot: `time` must rise from line to line"),
+        (
+            "time,knee\n0,0\n0,1\n",
+            "m.mot:3: column `time`: expected times that rise from line to line, without missing values, found `0` af",
+        ),
+        (
+            "time,knee\n,0\n0,1\n",
+            "m.mot:2: column `time`: expected times that rise from line to line, without missing values, found ``",
+        ),
         ("t,knee\n0,0\n0,1\n", "m.mot:1: expected one column `time`, found 0"),
         ("time (mm),knee\n0,0\n1,1\n", "m.mot:1: column `time`: expected a time (s), but `mm` is a length"),
         ("time,knee\n0,0\n1,x\n", "m.mot:3: column `knee`: expected a number, found `x`"),

@@ -321,6 +321,7 @@ def test_the_verb_writes_a_table_beside_the_plots(export, tmp_path):
         (["swing.h5", "-o", "a.xls"], "a.xls: expected a name that ends in .csv, .parquet, .mat, .npz, .sto or .mot"),
         (["swing.h5", "swing.h5", "energi", "-o", "a.csv"], "swing.h5 has no channel or group `energi`: did you mean"),
         (["swing.h5", "--to", "3 m"], "Invalid value for '--to': expected a time (s), but `3 m` is a length"),
+        (["swing.h5", "--to", "fmi"], "expected a time (s), found `fmi`; or a format of models: `mjcf`, `urdf`, `fmu`"),
         (["swing.h5", "--every", "0"], "Invalid value for '--every': expected a time (s) above 0, found `0`"),
         (["swng.h5"], "swng.h5 does not exist: did you mean `swing.h5`?"),
     ],

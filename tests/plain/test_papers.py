@@ -24,6 +24,7 @@ from multibody_cli.studies.papers.measures import (
     iterations,
     multipliers,
     newton_step,
+    point_friction,
 )
 from multibody_cli.studies.papers.reading import papers, read_paper
 from multibody_cli.studies.papers.running import judge
@@ -149,6 +150,17 @@ def test_a_newton_step_has_the_unknowns_of_bodies_and_rows() -> None:
     settings = ["simulation.method=variational_maximal", "simulation.step=10 ms", "vars.swing=0.01"]
     found = measured(newton_step, scene=str(CHAIN), set=settings, size="vars.n", sizes=[1, 4], rounds=1)
     assert [row["unknowns"] for row in found.rows] == [11, 44]
+
+
+def test_contacts_at_points_of_hinges_have_the_motion_of_joint_friction() -> None:
+    """Algorithms 7 and 8 of the notes, for links with their centers beside the hinges, which slide and stick."""
+    scene = str(ROOT / "scenes/bench/chain_with_friction.yaml")
+    axes = "vars.axes=[[0, 1, 0], [1, 0, 0]]"
+    options = {"set": [axes, "vars.swing=0.5"], "size": "vars.n", "sizes": [1, 3], "before": 3, "steps": 2, "rounds": 1}
+    found = measured(point_friction, scene=scene, **options)
+    assert [row["rows"] for row in found.rows] == [24, 72]
+    assert found.values["unsolved"] == 0
+    assert found.values["error"] < 1e-9
 
 
 def test_operations_are_counted_without_those_of_indices() -> None:

@@ -154,6 +154,12 @@ def test_ambiguous_rows_are_refused_with_the_line(tmp_path: Path, text: str, mes
         rows(tmp_path, text)
 
 
+def test_times_that_do_not_rise_are_refused_with_the_line(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("time (ms),lift\n0,0\n5,1\n\n5,2\n6,3\n")
+    with pytest.raises(SceneError, match=r"t\.csv:5: column `time`: expected times that rise .*, found 5 after 5$"):
+        load(tmp_path, HEAD + SLIDE)
+
+
 def test_exported_columns_of_a_force_or_a_torque_are_read_again(tmp_path: Path) -> None:
     """`N or N m` are numbers in SI units; alternatives of other units remain an error."""
     scene = (

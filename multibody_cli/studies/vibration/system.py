@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag, qr
 
-from multibody_cli.errors import ArgumentError, nearest
+from multibody_cli.errors import ArgumentError, UnknownName, nearest
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.linearized_motion import Complex
 from multibody_cli.kernel import Floats, Integers
@@ -185,7 +185,7 @@ class _Channels:
             self._observer = Observer(model, self._method)
             self(subject.state.q, subject.state.v)
             for path in paths:
-                values = np.asarray(self._observer.value(path))
+                values = self._value(path)
                 labels = self._observer.labels(path) or tuple(map(str, range(values.size)))
                 self.names += [path] if values.size == 1 else [f"{path}[{label}]" for label in labels]
 
@@ -197,4 +197,10 @@ class _Channels:
         self._method.restart()
         report = self._method.advance(self._state, float(self._state.time[0]))
         self._observer.observe(self._state, report)
-        return np.concatenate([np.ravel(self._observer.value(path)) for path in self._paths])
+        return np.concatenate([np.ravel(self._value(path)) for path in self._paths])
+
+    def _value(self, path: str) -> Floats:
+        try:
+            return np.asarray(self._observer.value(path))
+        except UnknownName as error:
+            raise ArgumentError(f"--output {path}: {error}") from None

@@ -11,6 +11,7 @@ from multibody_cli.studies.papers.measures import (
     iterations,
     multipliers,
     newton_step,
+    point_friction,
 )
 
 MEASURES = {
@@ -24,5 +25,6 @@ MEASURES = {
     "iterations": iterations.Measure,
     "multipliers": multipliers.Measure,
     "newton_step": newton_step.Measure,
+    "point_friction": point_friction.Measure,
 }
 """Specs of measures by their type."""

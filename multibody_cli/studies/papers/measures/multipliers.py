@@ -164,10 +164,11 @@ def _matrices(system: Any, work: Any) -> tuple[Any, list[np.ndarray]]:
                 if body:
                     about = moment + np.cross(frame["x"] - work.bodies[body]["x"], force)
                     J[r, 6 * body - 6 : 6 * body] = sign * np.array([*about, *force])
-    return sparse.csr_matrix(J), [_mass(links[i + 1]["mass"], work.bodies[i + 1]) for i in range(n)]
+    return sparse.csr_matrix(J), [mass_of(links[i + 1]["mass"], work.bodies[i + 1]) for i in range(n)]
 
 
-def _mass(mass: float, body: Any) -> np.ndarray:
+def mass_of(mass: float, body: Any) -> np.ndarray:
+    """Return the mass matrix (6, 6) of a body in world axes about the origin of its joint frame."""
     x, y, z = body["h"]
     coupling = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     rotational = np.zeros((3, 3))

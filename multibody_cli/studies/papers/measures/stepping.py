@@ -38,6 +38,7 @@ class Steps:
 
     def __init__(self, prepare: Prepare, run: RunSpec, settings: Sequence[str] = ()) -> None:
         simulation = prepare(run.scene, [*OUTPUT_DISABLED, "simulation.duration=3600", *settings, *run.set])
+        self.joints = simulation.scene.joints
         self.system = simulation.compiled.model.system
         self.step = simulation.scene.simulation.step
         self.state = simulation.fresh_state()
