@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +132,7 @@ def _bench(specs: Sequence[BenchSpec], json_file: str | None, markdown: Path | N
     status, trouble = "complete", None
     try:
         with Waiting("measuring"):
-            run_benches(specs, partial(prepare_and_warn, reported=set()), messages.note, found)
+            run_benches(specs, prepare_and_warn, messages.note, found)
     except KeyboardInterrupt:
         status = "interrupted"
     except (MbsimError, MemoryError) as error:

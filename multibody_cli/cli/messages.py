@@ -16,6 +16,7 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
 _VERBOSITY = "multibody_cli.verbosity"
+_SAID = "multibody_cli.warnings"
 
 before_writing: list[Callable[[], object]] = []
 """Functions that remove displays of progress from the terminal before a message."""
@@ -80,7 +81,11 @@ def error(text: str) -> None:
 
 
 def warning(text: str) -> None:
-    """Report a probable mistake of the user."""
+    """Report a probable mistake of the user, once in a command that prepares a scene several times."""
+    said: set[str] = click.get_current_context().meta.setdefault(_SAID, set())
+    if text in said:
+        return
+    said.add(text)
     _write(text, click.style("warning: ", fg="yellow", bold=True))
 
 

@@ -20,6 +20,7 @@ from multibody_cli.cli.source import (
     expressed,
     is_result,
     joined,
+    scene_in,
     split_words,
     stem,
     stored_scene,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from multibody_cli.output.selection import ScalarChannel
     from multibody_cli.output.trajectory import Trajectory
+    from multibody_cli.pictures.channels import PicturedRun
     from multibody_cli.pictures.style import Style
 
 PICTURES = OUTPUTS / "plots"
@@ -132,7 +134,16 @@ def verb(
         )
         for label, one in zip(labels, trajectories, strict=True)
     ]
+    if frame and not any(_has_wrenches(run) for run in runs):
+        messages.note(f"--frame {frame} has no effect: it sets the axes of wrenches, and no drawn channel is one")
     return _write(picture, lambda: draw(runs, STYLES[style], differences))
+
+
+def _has_wrenches(run: PicturedRun) -> bool:
+    from multibody_cli.studies.wrenches import is_wrench
+
+    scene = scene_in(run.trajectory)
+    return any(is_wrench(scene, one.channel) for one in (*run.scalars, *filter(None, [run.x])))
 
 
 def _write(picture: Path, draw: Callable[[], tuple[Figure, list[str]]]) -> int:

@@ -50,7 +50,6 @@ def prepare_and_warn(
     path: Path,
     overrides: Sequence[str] = (),
     text: str = "",
-    reported: set[str] | None = None,
     source: SceneSource | None = None,
     runs: bool = True,
 ) -> PreparedSimulation:
@@ -64,8 +63,6 @@ def prepare_and_warn(
         Values to replace, each `KEY=VALUE`.
     text
         The resolved scene of the result file, if it is read already.
-    reported
-        Warnings that are not repeated; those of this scene are added.
     source
         The scene, if it is more than that of the file.
     runs
@@ -85,16 +82,15 @@ def prepare_and_warn(
         simulation = prepare(scene, overrides)
     show_compilation(purpose_of(simulation))
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
-    reported = set() if reported is None else reported
+    unchecked = set[str]()
     if not runs:
         from multibody_cli.compile import without_check_of_step
 
         kept = without_check_of_step(simulation.compiled.alarms)
-        reported |= {str(alarm) for alarm in simulation.compiled.alarms if alarm not in kept}
+        unchecked = {str(alarm) for alarm in simulation.compiled.alarms if alarm not in kept}
     for warning in (*simulation.loaded.warnings, *simulation.compiled.warnings):
-        if warning not in reported:
+        if warning not in unchecked:
             messages.warning(warning)
-        reported.add(warning)
     return simulation
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LEVELS = 12
 """About the number of contours of a response surface."""
 
+PAD = 1.0
+"""Distance around labels of contours, pixels."""
+
 POINTS = 400
 """Largest number of runs that are marked on a response surface."""
 
@@ -58,14 +61,15 @@ def draw_surface(
     x, y = _two_numbers(table, keys)
     remarks: list[str] = []
     figure, panels = axes_of(columns, style, remarks)
+    contours = []
     for column, axes in panels:
         z = Codes(table, column)
         known = np.isfinite(x.values) & np.isfinite(y.values) & np.isfinite(z.values)
         _remark(known, remarks)
         if is_grid(table, keys):
-            filled = _contours_of_grid(axes, x.values, y.values, z.values)
+            filled, lines = _contours_of_grid(axes, x.values, y.values, z.values)
         else:
-            filled = _contours_of_points(axes, x.values[known], y.values[known], z.values[known], table)
+            filled, lines = _contours_of_points(axes, x.values[known], y.values[known], z.values[known], table)
         if known.sum() <= POINTS:
             axes.plot(x.values[known], y.values[known], ".", color="0.25", markersize=3)
         if not known.all():
@@ -74,7 +78,23 @@ def draw_surface(
         axes.grid(False)
         axes.set(xlabel=x.label, ylabel=y.label)
         axes.figure.colorbar(filled, ax=axes, label=z.label)
+        contours.append((axes, lines))
+    figure.draw_without_rendering()  # the layout determines which labels overlap
+    for axes, lines in contours:
+        _label(axes, lines)
     return figure, remarks
+
+
+def _label(axes: Axes, lines: Any) -> None:
+    """Label contours where no label overlaps another one."""
+    boxes: list[Any] = []
+    for text in list(axes.clabel(lines, fontsize="x-small", inline=False, colors="0.15")):
+        text.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.6, "pad": 0.6})
+        box = text.get_window_extent().padded(PAD)
+        if any(box.overlaps(other) for other in boxes):
+            text.remove()
+        else:
+            boxes.append(box)
 
 
 def _two_numbers(table: SweepTable, keys: Sequence[Column]) -> tuple[Codes, Codes]:
@@ -88,19 +108,18 @@ def _two_numbers(table: SweepTable, keys: Sequence[Column]) -> tuple[Codes, Code
     return codes[0], codes[1]
 
 
-def _contours_of_grid(axes: Axes, x: Floats, y: Floats, z: Floats) -> Any:
-    """Draw contours of a grid; a cell with a corner without a number stays empty."""
+def _contours_of_grid(axes: Axes, x: Floats, y: Floats, z: Floats) -> tuple[Any, Any]:
+    """Draw filled contours and lines of a grid; a cell with a corner without a number stays empty."""
     (xs, i), (ys, j) = (np.unique(values, return_inverse=True) for values in (x, y))
     values = np.full((len(ys), len(xs)), np.nan)
     values[j, i] = z
     masked = np.ma.masked_invalid(values)
     filled = axes.contourf(xs, ys, masked, LEVELS, cmap="viridis")
-    axes.clabel(axes.contour(xs, ys, masked, filled.levels, colors="0.15", linewidths=0.6), fontsize="x-small")
-    return filled
+    return filled, axes.contour(xs, ys, masked, filled.levels, colors="0.15", linewidths=0.6)
 
 
-def _contours_of_points(axes: Axes, x: Floats, y: Floats, z: Floats, table: SweepTable) -> Any:
-    """Draw contours on the Delaunay triangles of points, whose coordinates are scaled to one size."""
+def _contours_of_points(axes: Axes, x: Floats, y: Floats, z: Floats, table: SweepTable) -> tuple[Any, Any]:
+    """Draw filled contours and lines on the Delaunay triangles of points, whose coordinates are scaled to one size."""
     from matplotlib.tri import Triangulation
     from scipy.spatial import Delaunay, QhullError
 
@@ -113,8 +132,7 @@ def _contours_of_points(axes: Axes, x: Floats, y: Floats, z: Floats, table: Swee
         ) from None
     mesh = Triangulation(x, y, triangles)
     filled: Any = axes.tricontourf(mesh, z, levels=LEVELS, cmap="viridis")
-    axes.clabel(axes.tricontour(mesh, z, levels=filled.levels, colors="0.15", linewidths=0.6), fontsize="x-small")
-    return filled
+    return filled, axes.tricontour(mesh, z, levels=filled.levels, colors="0.15", linewidths=0.6)
 
 
 # --- main effects -----------------------------------------------------------------------------------------------------

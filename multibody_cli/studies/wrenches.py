@@ -66,6 +66,11 @@ def wrench_frames(scene: SceneSpec) -> dict[str, WrenchFrame]:
     return frames
 
 
+def is_wrench(scene: SceneSpec, path: str) -> bool:
+    """Whether a channel has components in axes that can be chosen."""
+    return path.startswith(_OF_ELEMENTS) or path in wrench_frames(scene)
+
+
 # --- axes -------------------------------------------------------------------------------------------------------------
 class WrenchAxes(Immutable):
     """The axes in which the wrenches of a scene are expressed.

@@ -262,3 +262,18 @@ def test_an_unfinished_run_has_no_later_instants(mbsim: Command, folder: Path) -
     reached = read_trajectory("parts.h5").time[-1]
     end = mbsim("run", "--resume", "parts.h5", "--from", "1.9 s", "-o", "branch.h5")
     assert (end.code, f"parts.h5 has reached {reached:.9g} s" in end.stderr) == (2, True)
+
+
+def test_a_warning_is_reported_once_though_a_branch_prepares_two_scenes(mbsim: Command, folder: Path) -> None:
+    (folder / "door.yaml").write_text(
+        "mbsim: 1\n"
+        "bodies: {door: {mass: 20, com: [0.4, 0, 0.7], inertia: {principal: [5, 6, 1.1]}}}\n"
+        "joints:\n"
+        "  low: {type: revolute, child: door, v: 1}\n"
+        "  high: {type: revolute, child: door, origin: {position: [0, 0, 1]}, child_origin: {position: [0, 0, 1]}}\n"
+        "simulation: {duration: 10 ms, step: 1 ms}\noutput: {every: 1 ms}\n"
+    )
+    whole = mbsim("run", "door.yaml", "-o", "door.h5")
+    assert (whole.code, whole.stderr.count("warning:")) == (0, 1)
+    branch = mbsim("run", "--resume", "door.h5", "--from", "5 ms", "--set", "bodies.door.mass=10", "-o", "branch.h5")
+    assert (branch.code, branch.stderr.count("warning:")) == (0, 1)

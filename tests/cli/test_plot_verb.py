@@ -74,6 +74,13 @@ def test_files_of_the_same_name_are_labelled_by_their_paths(mbsim: Command, runs
     assert [one[0] for one in drawn] == ["pendulum.h5", "outputs/pendulum.h5"]
 
 
+def test_axes_without_a_wrench_are_remarked(mbsim: Command, runs: Path, drawn: Drawn) -> None:
+    note = "--frame world has no effect: it sets the axes of wrenches, and no drawn channel is one\n"
+    words = ("plot", "outputs/rk4.h5", "--frame", "world", "--force")
+    assert mbsim(*words, "joints/hinge/q").stderr == note
+    assert mbsim(*words, "joints/hinge/q", "joints/hinge/force[fx]").stderr == ""
+
+
 def test_an_existing_picture_is_kept_unless_forced(mbsim: Command, runs: Path) -> None:
     (runs / "old.png").write_text("precious")
     words = ("plot", "outputs/rk4.h5", "-o", "old.png")

@@ -225,6 +225,28 @@ Frame#\tTime\ttip\t\t\tnail\t\t\tsock
 """
 
 
+@pytest.mark.parametrize(
+    ("column", "near"), [("points/arm/tpi_x", "points/arm/tip"), ("elbw", "elbow"), ("force_vx", None)]
+)
+def test_a_misspelled_column_has_the_nearest_name(tmp_path: Path, column: str, near: str | None) -> None:
+    (tmp_path / "scene.yaml").write_text(PLANE)
+    places = {**circle(1.0, 0.5 * TIMES, "tip"), **circle(1.5, 0.5 * TIMES, "nail")}
+    path = table(tmp_path / "m.csv", {"time": TIMES, **places, column: TIMES})
+    problem = InverseProblem(prepare(tmp_path / "scene.yaml", OVERRIDES), Question(path))
+    assert problem._ignored == (column,)
+    hints = [text for text in problem._remarks if "did you mean" in text]
+    assert hints == ([f"the column `{column}` moves nothing: did you mean `{near}`?"] if near else [])
+
+
+@pytest.mark.parametrize(("heading", "count"), [("elbow", 1), ("elbow (deg)", 0), ("elbow (rad)", 0)])
+def test_angles_beyond_a_turn_without_a_unit_are_remarked(tmp_path: Path, heading: str, count: int) -> None:
+    (tmp_path / "scene.yaml").write_text(PLANE)
+    path = table(tmp_path / "m.csv", {"time": TIMES, "shoulder": TIMES, heading: 90.5 * TIMES})
+    problem = InverseProblem(prepare(tmp_path / "scene.yaml", OVERRIDES), Question(path))
+    hint = f"{path}:1: `elbow` has no unit, and 90.5 rad is 14.4 turns: of degrees, write `elbow (deg)`"
+    assert [one for one in problem._remarks if "turns" in one] == count * [hint]
+
+
 def test_markers_in_a_trc_file(tmp_path: Path) -> None:
     (tmp_path / "scene.yaml").write_text(PLANE)
     shoulder, elbow = 0.5 * TIMES, 0.5 - 0.3 * TIMES

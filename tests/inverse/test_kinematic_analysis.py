@@ -87,6 +87,19 @@ def test_grashof_classes(lengths: tuple[float, ...], kind: str, scale: float) ->
 CRANK_ROCKER = (0.6, 0.2, 0.6, 0.4)
 
 
+def test_a_coordinate_that_closes_a_loop_is_no_drive(tmp_path: Path) -> None:
+    """Beside the coordinate that determines the motion it is left out; alone it is refused."""
+    path, times = tmp_path / "bar.yaml", np.linspace(0.0, 0.5, 11)
+    path.write_text(four_bar(CRANK_ROCKER, closed(CRANK_ROCKER, 0.3)))
+    both = table(tmp_path / "both.csv", {"time": times, "a": 0.3 + times, "c": times})
+    assert analysed(path, both).ignored == ("c (closes a loop)",)
+    alone = table(tmp_path / "alone.csv", {"time": times, "c": times})
+    with pytest.raises(
+        ArgumentError, match=r"alone\.csv: `c` is of a joint that closes a loop, .* determines `a`: give"
+    ):
+        analysed(path, alone)
+
+
 def test_a_full_turn_of_a_crank(tmp_path: Path) -> None:
     """Positions and transmission angles by the law of cosines; rates and accelerations as their derivatives."""
     path = tmp_path / "bar.yaml"

@@ -63,7 +63,20 @@ world: {shapes: [{type: box, size: [1, 1, 1]}]}
 contacts: {}
 simulation: {duration: 1 s, step: 10 ms}
 """
-    with pytest.raises(RunFailed, match="no equilibrium at t = 0 s: the motion does not come to rest"):
+    with pytest.raises(RunFailed, match=r"no equilibrium at t = 0 s: the motion does not come to rest .*; ball/2"):
+        mbsim.equilibrium(text)
+
+
+def test_the_motion_that_nothing_stops_is_named() -> None:
+    """Of two blocks on rails with dry friction of 3 N, a force of 3.1 N drives one without end."""
+    blocks = "mass: 1, inertia: {principal: [1, 1, 1]}"
+    rail = "type: prismatic, axis: [1, 0, 0], friction: {force: 3}"
+    text = f"""mbsim: 1
+bodies: {{a: {{{blocks}}}, b: {{{blocks}}}}}
+joints: {{held: {{{rail}, child: a, force: 2.9}}, driven: {{{rail}, child: b, force: 3.1}}}}
+simulation: {{duration: 1 s, step: 10 ms}}
+"""
+    with pytest.raises(RunFailed, match="; driven moves fastest then: check that"):
         mbsim.equilibrium(text)
 
 

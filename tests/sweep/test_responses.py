@@ -68,6 +68,16 @@ def test_contours_of_a_linear_function_are_its_lines(tmp_path: Path, design: Cal
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("vars.x", "vars.y")
 
 
+def test_labels_of_close_contours_do_not_overlap(tmp_path: Path) -> None:
+    """Contours of a function that is flat but near an edge stand close together."""
+    keys = grid(np.linspace(0.0, 1.0, 21), np.linspace(0.0, 1.0, 5))
+    table = table_of(tmp_path / "t.h5", keys, 1e3 * keys["vars.x"] ** 16 + 1e-3 * keys["vars.y"])
+    figure, _ = draw_sweep(table, [], STYLES["screen"], "surface")
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    assert len(boxes) >= 2
+    assert not any(box.overlaps(other) for k, box in enumerate(boxes) for other in boxes[:k])
+
+
 def test_a_surface_leaves_out_runs_without_numbers(tmp_path: Path) -> None:
     keys = grid(np.arange(4.0), np.arange(3.0))
     z = keys["vars.x"] + keys["vars.y"]

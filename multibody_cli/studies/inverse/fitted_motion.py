@@ -18,10 +18,12 @@ from multibody_cli.immutable import Immutable, replace
 from multibody_cli.kernel import Floats, Integers
 from multibody_cli.model import Model, State
 from multibody_cli.output.trajectory import ENDINGS
+from multibody_cli.scene.likely_mistakes import TURN
 from multibody_cli.studies.inverse.coordinates import Coordinates
 from multibody_cli.studies.inverse.fit import Fit, Fitting
 from multibody_cli.studies.inverse.measured_frames import FrameColumns, Frames, MeasuredFrames, missing_counts
 from multibody_cli.studies.inverse.motion import (
+    Columns,
     MeasuredMotion,
     coordinates_in,
     derivatives,
@@ -66,7 +68,7 @@ class FittedMotion(Immutable, eq=False):
     misfits
         Differences of measured points, bodies and coordinates.
     remarks
-        Missing markers, and coordinates that markers do not determine.
+        Missing markers, coordinates that markers do not determine, and probable mistakes in headings.
     """
 
     motion: MeasuredMotion
@@ -113,6 +115,7 @@ def motion_from(
     """
     if path is None:
         raise ArgumentError("--motion FILE is required")
+    hints: list[str] = []
     if path.suffix in ENDINGS:
         measured, motion = None, read_motion(path, coordinates, cutoff)
     elif path.suffix.lower() == SUFFIX:
@@ -120,21 +123,46 @@ def motion_from(
     else:
         table = read_columns(path)
         times, found, others = coordinates_in(path, table, coordinates)
+        hints.extend(_likely_degrees(path, table, coordinates))
         columns = FrameColumns(Frames(model), str(path), times)
         of_others = [(name, table[1].index(name)) for name in others]
         ignored = [name for name, k in of_others if not columns.add(name, table[2][:, k], table[4][k])]
         measured = columns.measured(found, coordinates, weights, ignored) if len(columns) else None
         motion = None if measured else motion_of(path, table, coordinates, cutoff)
+    source = measured or motion
+    assert source is not None
+    hints.extend(_near_names(source.ignored, Frames(model), coordinates))
     if measured is None:
         if weights:
             raise ArgumentError(f"--weight has no effect: {path} has no markers and no poses")
         assert motion is not None
-        return FittedMotion(motion)
+        return FittedMotion(motion, remarks=tuple(hints))
     fit = Fitting(model, state, measured).solve()
     motion = _splined(path, model, measured, fit, cutoff)
-    return FittedMotion(
-        motion, fit.q, tuple(_misfits(measured, fit, coordinates)), tuple(_remarks(measured, fit, coordinates))
-    )
+    remarks = (*hints, *_remarks(measured, fit, coordinates))
+    return FittedMotion(motion, fit.q, tuple(_misfits(measured, fit, coordinates)), remarks)
+
+
+def _likely_degrees(path: Path, table: Columns, coordinates: Coordinates) -> Iterator[str]:
+    """Yield the columns of angles without a unit that exceed a turn."""
+    _, names, columns, line, units, in_degrees = table
+    for k, name in enumerate(names):
+        one = coordinates.find(name)
+        if one is None or one.unit != "rad" or units[k] is not None or in_degrees:
+            continue
+        largest = float(np.nanmax(np.abs(columns[:, k]), initial=0.0))
+        if largest > TURN:
+            yield (
+                f"{path}:{line}: `{name}` has no unit, and {largest:.4g} rad is {largest / TURN:.3g} turns: "
+                f"of degrees, write `{name} (deg)`"
+            )
+
+
+def _near_names(ignored: Sequence[str], frames: Frames, coordinates: Coordinates) -> Iterator[str]:
+    """Yield the columns that move nothing, but are named almost like a coordinate, a point or a body."""
+    for name in ignored:
+        if (near := frames.closest(name, coordinates.names)) is not None:
+            yield f"the column `{name}` moves nothing: did you mean `{near}`?"
 
 
 def _read_markers(path: Path, model: Model, coordinates: Coordinates, weights: Sequence[str]) -> MeasuredFrames:

@@ -27,7 +27,7 @@ from multibody_cli.studies.inverse.four_bars import (
     lengths_of,
     transmission_angle,
 )
-from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree
+from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree, refuse_closing
 from multibody_cli.studies.inverse.singular_positions import (
     SingularPosition,
     measure_of,
@@ -184,6 +184,7 @@ class KinematicProblem:
         """Compute the motion and its singular positions."""
         motion, consistent, names = self._motion, self._consistent, self._names
         state, _ = consistent.advance(float(motion.times[0]), motion.q[0], motion.v[0], motion.a[0])
+        refuse_closing(self._fitted.motion, consistent.held, self._model, names)
         driving = self._driving(state)
         bars = [*four_bars(self._scene, self._joints_of(driving))]
         pins = [Pins(bar, self._scene, self._model) for bar in bars]

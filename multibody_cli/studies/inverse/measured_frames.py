@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from multibody_cli.errors import ArgumentError, listed
+from multibody_cli.errors import ArgumentError, closest, listed
 from multibody_cli.escaping import decoded, path_component
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Floats, Integers, Records, records
@@ -96,6 +96,13 @@ class Frames:
         if address is not None and int(self.all[address]["row"]) in self._affine:
             raise ArgumentError(f"`{name}` is a point of an affine body, which is not measured")
         return address
+
+    def closest(self, column: str, others: Iterable[str]) -> str | None:
+        """Return the name of a frame, or one of others, that is close to that of a column which moves nothing."""
+        match = _COLUMN.fullmatch(column)
+        name = match["name"] if match else column
+        channel, _, word = name.rpartition("/")
+        return closest(channel if word in _WORDS else name, (*self._by_name, *others))
 
     def component(self, column: str) -> tuple[str, str, int] | None:
         """Return the frame, `position` or `quaternion`, and the number of the component of a column."""

@@ -103,6 +103,23 @@ def of_tree(motion: MeasuredMotion, model: Model, coordinates: Coordinates) -> t
     return motion.without(dropped), (*motion.ignored, *names)
 
 
+def refuse_closing(motion: MeasuredMotion, held: Integers, model: Model, coordinates: Coordinates) -> None:
+    """Refuse values of coordinates that close loops if other coordinates are held because nothing determines them.
+
+    Raises
+    ------
+    ArgumentError
+        The motion has such a coordinate, and `held` names one of the tree.
+    """
+    closing = motion.coordinates[motion.coordinates >= int(model.system.tree.links["nv"].sum())]
+    if len(closing) and len(held):
+        name, free = (coordinates.by_index(int(one[0])).name for one in (closing, held))
+        raise ArgumentError(
+            f"{motion.source}: `{name}` is of a joint that closes a loop, whose coordinates follow from those of the "
+            f"tree, and nothing determines `{free}`: give `{free}` in its place"
+        )
+
+
 def read_motion(path: Path, coordinates: Coordinates, cutoff: float | None = None) -> MeasuredMotion:
     """Read the motion of coordinates.
 

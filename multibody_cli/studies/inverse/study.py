@@ -30,7 +30,7 @@ from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinate
 from multibody_cli.studies.inverse.drives import with_unknown_drives
 from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
 from multibody_cli.studies.inverse.loads import outside_of_tables
-from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree
+from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree, refuse_closing
 from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
 from multibody_cli.studies.phases import require_unchanged
 from multibody_cli.studies.simulation import PreparedSimulation
@@ -254,6 +254,7 @@ class InverseProblem:
         sought: list[CoordinateName] = []
         for k, time in enumerate(motion.times):
             state, a = self._consistent.advance(float(time), motion.q[k], motion.v[k], motion.a[k])
+            refuse_closing(self._fitted.motion, self._consistent.held, self.drives.model, self._names)
             N = self._consistent.directions(state)
             sought = sought or self._choose(state, a, N)
             found.append(self._share(state, a, N, sought))

@@ -28,6 +28,7 @@ from multibody_cli.spatial.values import Vec3
 from multibody_cli.statics.held import HeldEquilibrium, HeldPosition, Hold
 from multibody_cli.statics.search import TOUCHING, Equilibrium
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
+from multibody_cli.studies.inverse.coordinates import Coordinates
 from multibody_cli.studies.simulation import PreparedSimulation
 
 MOST_STEPS = 20_000
@@ -81,7 +82,8 @@ def relaxed(prepared: PreparedSimulation, start: State) -> Rest:
         report = method.advance(state, time + step)
         if report.status is not Status.OK or not np.isfinite(state.v).all():
             raise RunFailed(f"no equilibrium at t = {time:g} s: step {steps} without momentum fails")
-        acceleration = float(np.abs(state.v * tree.weights).max(initial=0.0)) / step
+        speeds = np.abs(state.v * tree.weights)
+        acceleration = float(speeds.max(initial=0.0)) / step
         scale = scale or acceleration or 1.0
         if was_at_rest and acceleration <= AT_REST * scale:
             state.time[0], state.q[:], state.v[:] = time, before, 0.0
@@ -91,10 +93,11 @@ def relaxed(prepared: PreparedSimulation, start: State) -> Rest:
         if kinetic < last:
             state.v[:], kinetic = 0.0, 0.0
         method.restart()
+    fastest = Coordinates(prepared.scene, model).by_index(int(np.argmax(speeds[: len(tree.weights)]))).name
     raise RunFailed(
-        f"no equilibrium at t = {time:g} s: the motion does not come to rest in {MOST_STEPS} steps without momentum: "
-        "check that contacts, friction, springs or limits hold all bodies, or increase the step with "
-        "--set simulation.step"
+        f"no equilibrium at t = {time:g} s: the motion does not come to rest in {MOST_STEPS} steps without momentum; "
+        f"{fastest} moves fastest then: check that contacts, friction, springs or limits hold it, or increase the step "
+        "with --set simulation.step"
     )
 
 

@@ -204,11 +204,13 @@ def _step_time(simulation: Any, count: int) -> float:
 # --- algorithm 7 ------------------------------------------------------------------------------------------------------
 def solve(W: Floats, r: Floats, mu: Floats, tolerance: float, x: Floats, sweeps: int = SWEEPS) -> int:
     """Solve for the impulses x (m,), whose guess of beta they hold; return the number of iterations."""
-    return alternate(W, r, mu, tolerance, sweeps, x, np.zeros((4, len(r))), allocate(Scratch, m=len(r)))
+    work, scratch = np.zeros((4, len(r))), allocate(Scratch, m=len(r))
+    count: int = alternate(W, r, mu, tolerance, sweeps, x, work, scratch)
+    return count
 
 
 @kernel
-def alternate(W, r, mu, tolerance, sweeps, x, work, scratch) -> int:
+def alternate(W: Any, r: Any, mu: Any, tolerance: float, sweeps: int, x: Any, work: Any, scratch: Any) -> int:
     """Solve the normal program (2.113) and the friction program (2.114) in turn; return the number of iterations.
 
     The iteration ends when the change of the friction, in the norm of M^-1, is at most the tolerance relative to the
