@@ -369,6 +369,8 @@ class Scene:
         ratio_of_rounds: float = 1e-3,
         has_whole_loads: bool = False,
         regularization: float = 1e-6,
+        bias_twice: bool = True,
+        floor_before_overlap: bool = False,
     ) -> None:
         self.joints, self.h, self.end, self.gravity, self.feedback = (
             list(joints),
@@ -381,7 +383,8 @@ class Scene:
         self.sign_at_upper_limit, self.floor, self.balls, self.mu = sign_at_upper_limit, floor, balls, mu
         self.reactions_of_previous, self.ratio_of_rounds = reactions_of_previous, ratio_of_rounds
         self.has_whole_loads = has_whole_loads
-        self.regularization = regularization
+        self.regularization, self.bias_twice = regularization, bias_twice
+        self.floor_before_overlap = floor_before_overlap
         self.size, self.count = 6 * len(joints), sum(joint.count for joint in joints)
         starts = np.cumsum([0, *(joint.count for joint in joints)])
         self._columns = [slice(starts[i], starts[i + 1]) for i in range(len(joints))]
@@ -497,10 +500,10 @@ class Scene:
         C, c, contacts = np.zeros((0, self.size)), [], []
         for i, radius in self.balls:
             depth = radius - (self.E[i][2, 3] - self.floor)
-            if depth > 0:
+            if depth > 0 or self.floor_before_overlap:
                 R, rows, row = self.E[i][:3, :3], self.rows(i), np.zeros((3, self.size))
                 row[:, rows] = R @ gamma(-radius * R[2])
-                C, c = np.vstack([C, -row[2:]]), [*c, -self.feedback * depth]
+                C, c = np.vstack([C, -row[2:]]), [*c, -(self.feedback if depth > 0 else 1 / self.h) * depth]
                 contacts.append((i, row[:2]))
         return C, np.array(c), contacts
 
@@ -548,7 +551,8 @@ class Scene:
             T, bound = np.array(tangents).reshape(-1, self.size)[kept], np.array(bounds)[kept]
             impulse = project(T, bound, momentum + h * reaction, M)
             self.friction = -T.T @ impulse / h
-        v, *_ = minimize(A, reduced + h * J.T @ (reaction + self.friction), G @ J, value, C @ J, c)
+        whole = reaction if self.bias_twice else reaction + M * self.bias  # (2.119)
+        v, *_ = minimize(A, reduced + h * J.T @ (whole + self.friction), G @ J, value, C @ J, c)
         return v
 
     def _add_friction(
