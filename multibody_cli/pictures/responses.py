@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LEVELS = 12
 """About the number of contours of a response surface."""
 
-PAD = 1.0
+LABEL_DISTANCE = 1.0
 """Distance around labels of contours, pixels."""
 
 POINTS = 400
@@ -90,7 +90,7 @@ def _label(axes: Axes, lines: Any) -> None:
     boxes: list[Any] = []
     for text in list(axes.clabel(lines, fontsize="x-small", inline=False, colors="0.15")):
         text.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.6, "pad": 0.6})
-        box = text.get_window_extent().padded(PAD)
+        box = text.get_window_extent().padded(LABEL_DISTANCE)
         if any(box.overlaps(other) for other in boxes):
             text.remove()
         else:
