@@ -34,6 +34,7 @@ from multibody_cli.tree.energy import armature_energy, kinetic_energy
 from multibody_cli.tree.workspace import Work
 
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
+_ROUND_OFF = 1e-15  # of accelerations, relative to the largest one
 _CUBIC = 3  # terms of the cubic with the values and slopes of both ends
 
 SPAN = 1e3
@@ -110,7 +111,7 @@ def take_step(system, work, scratch, rtol, nq, nv) -> int:
         for j in range(last):
             if b[j] != 0.0:
                 add_scaled(y1, h * b[j], slopes[j])
-        write_scales(scratch, rtol, motion)
+        write_scales(system.tree.weights, scratch, rtol, nq, motion)
         error = error_norm(scratch.pair.E, slopes, h, scratch.scales, 0, motion)
         error = max(error, error_norm(scratch.pair.E, slopes, h, scratch.scales, motion, len(y1)))
         if error < 1.0:
@@ -221,11 +222,19 @@ def store_kinetic_energy(tree, work, scratch, v):
 
 
 @kernel
-def write_scales(scratch, rtol, n):
-    """Write the errors of y that the tolerance allows; the first n entries are q, v and z."""
+def write_scales(weights, scratch, rtol, nq, n):
+    """Write the errors of y that the tolerance allows; the first n entries are q (nq,), v and z.
+
+    Errors of rates below the round-off of the fastest one are allowed: no step is short enough to avoid them.
+    """
     y0, y1, scales, energy = scratch.y0, scratch.y1, scratch.scales, scratch.energies[0]
     for i in range(n):
         scales[i] = scratch.atol[i] + rtol * max(abs(y0[i]), abs(y1[i]))
+    fastest = 0.0
+    for i in range(len(weights)):
+        fastest = max(fastest, abs(y1[nq + i]) * weights[i])
+    for i in range(len(weights)):
+        scales[nq + i] = max(scales[nq + i], _ROUND_OFF * fastest / weights[i])
     for i in range(n, len(y0)):
         energy += max(abs(y0[i]), abs(y1[i]))
     for i in range(n, len(y0)):
