@@ -88,9 +88,9 @@ def verb(
         if path.suffix != ".csv":
             require_format(path)
     instant, rates, band = read_instant(at), read_rates(steady), read_frequencies(frequencies)
-    for option, path in (("--to", target), *(("--bode", path) for path in responses)):
-        if path is not None:
-            require_replaceable(path, force, option)
+    for option, file in (("--to", target), *(("--bode", path) for path in responses)):
+        if file is not None:
+            require_replaceable(file, force, option)
     prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=bool(instant) and not (equilibrium or rates))
     with Waiting(f"linearizing {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
