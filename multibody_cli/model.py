@@ -302,6 +302,7 @@ class SceneNames(Immutable):
     bushings: tuple[str, ...] = ()
     looped: tuple[int, ...] = ()  # numbers of the bodies in closed loops of joints
     events: tuple[str, ...] = ()
+    four_bars: tuple[str, ...] = ()  # in results of a kinematic analysis
 
     @property
     def has_dry_friction(self) -> bool:

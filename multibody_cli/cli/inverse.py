@@ -17,6 +17,7 @@ from multibody_cli.cli.tables import counted, show, show_json, show_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from multibody_cli.output.table_formats import Column
     from multibody_cli.studies.inverse.fitted_motion import Misfit
     from multibody_cli.studies.inverse.kinematic_analysis import Kinematics
     from multibody_cli.studies.inverse.study import InverseDynamics, InverseProblem
@@ -129,7 +130,7 @@ def verb(
         raise with_option(error, source) if loads else error from None
     name = prepared.scene.name
     targets = outputs or (Path("outputs") / f"{name}-inverse.h5",)
-    _require_targets(targets, force)
+    require_targets(targets, force)
     question = Question(motion, forces_on, muscles, passive, reserve, cutoff, start, end, weights)
     problem = InverseProblem(prepared, question)
     with Waiting(f"solving {motion.name}"):
@@ -141,12 +142,13 @@ def verb(
     return 0
 
 
-def _require_targets(targets: Sequence[Path], force: bool) -> None:
+def require_targets(targets: Sequence[Path], force: bool) -> None:
+    """Refuse files of other formats, more than one result file, and existing ones without `force`."""
     from multibody_cli.errors import ArgumentError
     from multibody_cli.output.file_replacement import HDF5_ENDINGS, require_replaceable
     from multibody_cli.output.table_formats import format_of
 
-    results = [target for target in targets if target.suffix.lower() in HDF5_ENDINGS]
+    results = result_files(targets)
     for target in targets:
         if target not in results:
             format_of(target, HDF5_ENDINGS)
@@ -159,11 +161,9 @@ def _solve(
     prepared: PreparedSimulation, problem: InverseProblem, targets: Sequence[Path], force: bool
 ) -> InverseDynamics:
     """Solve the problem, and write the files."""
-    from multibody_cli.output.file_replacement import HDF5_ENDINGS
-    from multibody_cli.output.table_formats import ColumnTable, format_of
     from multibody_cli.studies.inverse.table import force_columns
 
-    results = [target for target in targets if target.suffix.lower() in HDF5_ENDINGS]
+    results = result_files(targets)
     if results:
         from multibody_cli.output.hdf5 import Hdf5Sink
         from multibody_cli.studies.inverse.recording import solve_and_record
@@ -173,10 +173,24 @@ def _solve(
         found = solve_and_record(prepared, problem, sink)
     else:
         found = problem.solve()
-    for target in targets:
-        if target not in results:
-            format_of(target).replace(ColumnTable(tuple(force_columns(found))), target)
+    write_tables(targets, force_columns(found))
     return found
+
+
+def result_files(targets: Sequence[Path]) -> list[Path]:
+    """Return the result file among files to write; at most one."""
+    from multibody_cli.output.file_replacement import HDF5_ENDINGS
+
+    return [target for target in targets if target.suffix.lower() in HDF5_ENDINGS]
+
+
+def write_tables(targets: Sequence[Path], columns: Sequence[Column]) -> None:
+    """Write columns to the tables among files to write."""
+    from multibody_cli.output.table_formats import ColumnTable, format_of
+
+    for target in targets:
+        if target not in result_files([target]):
+            format_of(target).replace(ColumnTable(tuple(columns)), target)
 
 
 def _show(found: InverseDynamics) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli import messages
-from multibody_cli.cli.inverse import FILTER, WEIGHT, misfit_rows, remark
+from multibody_cli.cli.inverse import FILTER, WEIGHT, misfit_rows, remark, require_targets, result_files, write_tables
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH, replaced_values
 from multibody_cli.cli.progress import Waiting
@@ -16,7 +16,10 @@ from multibody_cli.cli.source import FROM, TO, prepare_and_warn
 from multibody_cli.cli.tables import counted, show, show_json, show_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from multibody_cli.studies.inverse.kinematic_analysis import Kinematics
+    from multibody_cli.studies.simulation import PreparedSimulation
 
 MOST_NAMES = 5
 """Largest number of names that a message lists."""
@@ -34,9 +37,11 @@ MOST_NAMES = 5
 @click.option(
     "-o",
     "--output",
+    "outputs",
     metavar="FILE",
     type=PATH,
-    help="Table of the motion (.csv, .sto, ...).  Default: outputs/SCENE-kinematics.csv.",
+    multiple=True,
+    help="Result file (.h5), or table of the motion (.csv, .sto, ...).  Default: outputs/SCENE-kinematics.h5.",
 )
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
@@ -49,7 +54,7 @@ def verb(
     start: float | None,
     end: float | None,
     overrides: tuple[str, ...],
-    output: Path | None,
+    outputs: tuple[Path, ...],
     force: bool,
     as_json: bool,
 ) -> int:
@@ -62,30 +67,43 @@ def verb(
     centres, and branching points, where the rank of the constraint Jacobian drops. They are located between the
     instants. `--on` names the coordinates that drive; by default they are the first that determine the motion.
 
-    Loops of four hinges with parallel axes have their Grashof class, and their transmission angle as a column.
+    Loops of four hinges with parallel axes have their Grashof class, and their transmission angle as a channel.
+
+    Each `-o` writes a file: a result file with the motion, the four-bars and the singular positions as events, for
+    `mbsim plot` and `mbsim render`; or a table.
 
     Exit code: 0; 1 if loops or constraints cannot be satisfied; 2 if an argument, the scene or a file is rejected.
     """
-    from multibody_cli.output.file_replacement import require_replaceable
-    from multibody_cli.output.table_formats import ColumnTable, format_of
     from multibody_cli.studies.inverse.kinematic_analysis import KinematicProblem
     from multibody_cli.studies.inverse.study import OVERRIDES, Question
-    from multibody_cli.studies.inverse.table import motion_columns
 
     prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
-    target = output or Path("outputs") / f"{prepared.scene.name}-kinematics.csv"
-    table = format_of(target, hint="; `mbsim inverse` writes a result file of a motion")
-    require_replaceable(target, force)
+    targets = outputs or (Path("outputs") / f"{prepared.scene.name}-kinematics.h5",)
+    require_targets(targets, force)
     problem = KinematicProblem(
         prepared, Question(motion, driving, cutoff=cutoff, start=start, end=end, weights=weights)
     )
     with Waiting(f"solving {prepared.scene.name}"):
         found = problem.solve()
-        table.replace(ColumnTable(tuple(motion_columns(found))), target)
+        _write(prepared, found, targets, force)
     show_json(_as_data(found)) if as_json else _show(found)
     remark(found)
-    messages.detail(f"wrote {target}") if as_json else show(target)
+    for target in targets:
+        messages.detail(f"wrote {target}") if as_json else show(target)
     return 0
+
+
+def _write(prepared: PreparedSimulation, found: Kinematics, targets: Sequence[Path], force: bool) -> None:
+    from multibody_cli.studies.inverse.table import motion_columns
+
+    for result in result_files(targets):
+        from multibody_cli.output.hdf5 import Hdf5Sink
+        from multibody_cli.studies.inverse.recording import model_of, record_kinematics
+        from multibody_cli.studies.recording import channels_of_motion
+
+        sink = Hdf5Sink(result, channels_of_motion(model_of(prepared, found).names), force=force)
+        record_kinematics(prepared, found, sink)
+    write_tables(targets, motion_columns(found))
 
 
 def _show(found: Kinematics) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Kernel, Template, bound_kernel
 from multibody_cli.methods.tableau import Tableau
-from multibody_cli.model import State, System
+from multibody_cli.model import Floats, Integers, State, System
 from multibody_cli.tree.workspace import Work
 
 
@@ -82,6 +82,13 @@ class VariationalDiagnostics(NamedTuple):
     momentum: tuple[float, ...]
 
 
+class LinkagePositions(NamedTuple):
+    """The f four-bars of a kinematic analysis at an instant: transmission angles (f,), rad, and branches (f,)."""
+
+    transmission: Floats
+    branch: Integers
+
+
 class Causes(NamedTuple):
     """Numbers of unsolved steps and of unsolved accelerations, by cause.
 
@@ -114,7 +121,7 @@ class Report(NamedTuple):
     which a sliding contact stops without a collision (`jams`), and that of steps whose impulses of contacts add energy
     (`energizing`), with this energy, J.  `friction_account` is the account of the ledger of a joint whose friction was
     among the unsolved, or -1.  `culprit` is the coordinate with the largest correction of a step that did not converge,
-    and `remedy` is advice for it.
+    and `remedy` is advice for it.  `linkages` are those of a kinematic analysis, which takes no steps.
     """
 
     steps: int = 0
@@ -129,6 +136,7 @@ class Report(NamedTuple):
     culprit: int = -1
     remedy: str = ""
     diagnostics: VariationalDiagnostics | None = None
+    linkages: LinkagePositions | None = None
 
     @property
     def unsolved(self) -> int:

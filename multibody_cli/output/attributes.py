@@ -40,7 +40,9 @@ ATTRIBUTES = {
     ),
     "name": Attribute(str, "name of the scene"),
     "description": Attribute(str, "description of the scene"),
-    "method": Attribute(str, "method that advanced the state; `inverse_dynamics` of a file that `mbsim inverse` wrote"),
+    "method": Attribute(
+        str, "method that advanced the state; `inverse_dynamics` or `kinematics` of a file of these verbs"
+    ),
     "integrator": Attribute(str, "integrator; empty where the method is its own"),
     "options": Attribute(str, "options of the method, as JSON"),
     "step": Attribute(float, "time step, s"),

@@ -193,6 +193,23 @@ CHANNELS: tuple[Channel, ...] = (
         element=VARIATIONAL_STEPS,
         **_COUNT,
     ),
+    # of a kinematic analysis, from `methods.contract.LinkagePositions`
+    Channel(
+        "four_bars/{four_bar}/transmission_angle",
+        "rad",
+        "Acute angle between the lines of coupler and output.",
+        "transmission_angle",
+        lambda report: report.linkages.transmission,
+    ),
+    Channel(
+        "four_bars/{four_bar}/branch",
+        "1",
+        "Assembly branch: 1 if the pin of coupler and output is left of the line from the pin of input and coupler to "
+        "that of the output on the frame, -1 if it is right of it, 0 on the line.",
+        "branch",
+        lambda report: report.linkages.branch,
+        **_COUNT,
+    ),
     Channel(
         "actuators/{actuator}/force",
         "N or N m",

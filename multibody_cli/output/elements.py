@@ -152,6 +152,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "constraint": Expansion(_constraint_items("constraints")),
     "work": Expansion(_account_items("work"), lambda names: len(names.accounts)),
     "dissipation": Expansion(_account_items("dissipation"), lambda names: len(names.accounts)),
+    "four_bar": Expansion(lambda names: _numbered(names.four_bars), lambda names: len(names.four_bars)),
     GROUP: Expansion(lambda names: [Item()] if names.contacts else []),
     IMPULSES: Expansion(lambda names: [Item()] if names.contacts or names.has_dry_friction else []),
     MOMENTS: Expansion(lambda names: [Item()] if names.resists_rolling else []),

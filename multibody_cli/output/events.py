@@ -18,9 +18,17 @@ GROUP = "events"
 COLUMNS = {
     "event": ("<i8", "", "Index of the event in `events/name`."),
     "time": ("<f8", "s", "Instant of the event."),
-    "direction": ("<i8", "", "1 where the expression of the event rises, -1 where it falls."),
+    "direction": (
+        "<i8",
+        "",
+        "1 where the expression of the event rises, -1 where it falls, 0 where it only touches 0.",
+    ),
 }
 """Datasets of the rows: type, units and meaning."""
+
+
+DIRECTIONS = {1: "rising", -1: "falling", 0: "touching"}
+"""Words for the directions."""
 
 
 class EventTable(Immutable, eq=False):
@@ -35,7 +43,7 @@ class EventTable(Immutable, eq=False):
     time
         (N,) its instant, s.
     direction
-        (N,) 1 where its expression rises, -1 where it falls.
+        (N,) 1 where its expression rises, -1 where it falls, 0 where it only touches 0.
     """
 
     names: tuple[str, ...]
@@ -56,7 +64,7 @@ class EventTable(Immutable, eq=False):
         """Return the rows as mappings, for tables."""
         rows = zip(self.event.tolist(), self.time.tolist(), self.direction.tolist(), strict=True)
         return [
-            {"event": self.names[event], "time": time, "direction": "rising" if sign > 0 else "falling"}
+            {"event": self.names[event], "time": time, "direction": DIRECTIONS[int(np.sign(sign))]}
             for event, time, sign in rows
         ]
 

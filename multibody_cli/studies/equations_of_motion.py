@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from multibody_cli.cables.moving import update_points
-from multibody_cli.constraint_solver.loop_joints import apply_loop_forces
+from multibody_cli.constraint_solver.loop_joints import apply_loop_forces, compute_loop_accelerations
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError, nearest
 from multibody_cli.forces.elements import MUSCLES, apply_forces, elastic_energy
@@ -23,9 +23,14 @@ from multibody_cli.implicit.linearization import compute_rates_of_coordinates
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy, momentum
-from multibody_cli.tree.inverse_dynamics import compute_inverse_dynamics, fill_mass_matrix, fill_point_jacobian
+from multibody_cli.tree.inverse_dynamics import (
+    compute_inverse_dynamics,
+    fill_mass_matrix,
+    fill_point_jacobian,
+    write_motions,
+)
 from multibody_cli.tree.jacobian import write_ball_columns
-from multibody_cli.tree.markers import transfer_marker_wrenches
+from multibody_cli.tree.markers import transfer_marker_wrenches, update_marker_changes
 from multibody_cli.tree.workspace import Work, workspace_for
 
 
@@ -51,6 +56,21 @@ class EquationsOfMotion:
         tau = np.zeros(self.n)
         compute_inverse_dynamics(self._system.tree, self._work, a, prescribed, tau)
         return tau
+
+    def accelerate(self, state: State, a: Floats) -> Work:
+        """Return the work arrays of a motion with the accelerations a (n,), without forces.
+
+        The state receives the rates and accelerations of coordinates that follow from others, those of joints that
+        close loops too.
+        """
+        q, v, own = self._update_kinematics(state)
+        tree, work = self._system.tree, self._work
+        write_motions(tree, a - np.where(self._driven, own[: self.n], 0.0), work)
+        update_marker_changes(tree, work.bodies)
+        own[: self.n] = a
+        compute_loop_accelerations(tree, own, work)
+        state.q[:], state.v[:], state.a[:] = q, v, own
+        return work
 
     def through_constraints(self, state: State, forces: Floats, on: Sequence[str]) -> Floats:
         """Return the forces (nv,) on coordinates of some joints that have the effect of forces (n,) on all.

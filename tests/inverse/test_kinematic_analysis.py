@@ -11,7 +11,7 @@ from test_fits import MARKED_BAR, table
 import mbsim
 from multibody_cli.errors import ArgumentError
 from multibody_cli.studies.inverse.four_bars import grashof_class, least_transmission_angle
-from multibody_cli.studies.inverse.kinematic_analysis import KinematicProblem, Kinematics
+from multibody_cli.studies.inverse.kinematic_analysis import BEYOND, KinematicProblem, Kinematics
 from multibody_cli.studies.inverse.study import OVERRIDES, Question
 from multibody_cli.studies.simulation import prepare
 
@@ -187,6 +187,31 @@ def test_branches_of_a_parallelogram_meet_where_it_is_flat(start: float, tmp_pat
     assert one.kind == "branching point"
     np.testing.assert_allclose(one.position.time, -start, atol=1e-6)
     np.testing.assert_allclose(found.q[:, 2], start + found.times, atol=1e-8)  # the same branch behind it
+
+
+@pytest.mark.parametrize("is_prescribed", [True, False])
+@pytest.mark.parametrize("top", [0.45, 0.4513])
+def test_a_motion_beyond_a_dead_centre_between_two_instants(top: float, is_prescribed: bool, tmp_path: Path) -> None:
+    """The crank of a triple rocker turns by 1 mrad more than it can; all instants of the motion are possible."""
+    lengths = frame, crank, coupler, rocker = 1.0, 0.6, 0.7, 0.6
+    limit = float(np.arccos((frame**2 + crank**2 - (coupler + rocker) ** 2) / (2.0 * frame * crank)))
+    angle = f"{limit + 1e-3!r} - (t - {top})**2"
+    path, motion = tmp_path / "bar.yaml", None
+    start = closed(lengths, limit + 1e-3 - top**2)
+    path.write_text(four_bar(lengths, start, angle if is_prescribed else "").replace("every: 10", "every: 100"))
+    if not is_prescribed:
+        times = np.linspace(0.0, 1.0, 11)
+        motion = table(tmp_path / "motion.csv", {"time": times, "a": limit + 1e-3 - (times - top) ** 2})
+    found = analysed(path, motion)
+    [one] = found.singularities
+    assert one.kind == "dead centre"
+    assert set(one.moves) == {"b", "d"}
+    speed = 2.0 * np.sqrt(1e-3)
+    error = 1e-7 if is_prescribed else 2.0 * BEYOND / speed
+    np.testing.assert_allclose(one.position.time, top - np.sqrt(1e-3), atol=error)
+    assert not found.changes
+    [remark] = found.remarks
+    assert remark.startswith("the motion leads beyond the dead centre at t = 0.4")
 
 
 def test_markers_of_a_four_bar_and_refusals(tmp_path: Path) -> None:

@@ -52,8 +52,9 @@ class ConsistentMotion:
         Indices in v of the coordinates that keep their values.
     rows
         The equality rows at the last state.
-    changes
-        (given,) largest change of each given coordinate, since the constraints contradict the table.
+    change, changes
+        (given,) change of each given coordinate at the last state, and the largest of all states, since the constraints
+        contradict the table.
     """
 
     def __init__(self, model: Model, state: State, given: Sequence[int], dependent: Sequence[int] = ()) -> None:
@@ -69,7 +70,7 @@ class ConsistentMotion:
         turns = [(int(turn["iq"]), given.index(int(turn["iv"]))) for turn in tree.quaternions if turn["iv"] in given]
         self._turns = turns  # first number in q, and place among the given coordinates
         self._dependent = [*dependent]
-        self.changes = np.zeros(len(given))
+        self.change, self.changes = np.zeros((2, len(given)))
         self.held: Integers = np.zeros(0, np.int64)
         self._is_first = True
 
@@ -141,7 +142,8 @@ class ConsistentMotion:
         for k in range(1, steps + 1):
             state.q[places] = start + k / steps * (q - start)
             self._assemble(kept)
-        self.changes[plain] = np.maximum(self.changes[plain], np.abs(state.q[places] - q))
+        self.change[plain] = np.abs(state.q[places] - q)
+        self.changes = np.maximum(self.changes, self.change)
 
     def _assemble(self, kept: Flags) -> None:
         if not self._system.is_constrained:

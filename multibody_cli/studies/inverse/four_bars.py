@@ -31,6 +31,10 @@ CLASSES = ("double-crank", "crank-rocker", "double-rocker", "rocker-crank")
 """Classes of four-bars whose shortest link is the frame, the input, the coupler or the output, which turns fully."""
 
 
+SIDES = {"left": 1, "right": -1, "between": 0}
+"""Numbers of the assembly branches in result files."""
+
+
 class FourBar(Immutable):
     """A loop of four hinges.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
@@ -55,15 +56,23 @@ class Linkage(Immutable, eq=False):
         Its class (`four_bars.grashof_class`).
     transmission
         (T,) transmission angles, rad.
-    branches
-        The assembly branches in the order of the motion (`four_bars.branch_of`); one, if it keeps its branch.
+    sides
+        (T,) the assembly branch at each instant (`four_bars.branch_of`).
+    name
+        The hinge of its input; all hinges, where another four-bar has the same one.
     """
 
     bar: FourBar
     lengths: Floats
     kind: str
     transmission: Floats
-    branches: tuple[str, ...]
+    sides: tuple[str, ...]
+    name: str
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """The assembly branches in the order of the motion; one, if it keeps its branch."""
+        return tuple(side for side in dict.fromkeys(self.sides) if side != "between")
 
 
 class Singularity(Immutable):
@@ -105,6 +114,8 @@ class Kinematics(Immutable, eq=False):
         As those of `InverseDynamics`.
     linkages, singularities
         The four-bars, and the singular positions in the order of time.
+    source, states
+        A description of the motion, and the state at each instant.
     """
 
     times: Floats
@@ -120,6 +131,8 @@ class Kinematics(Immutable, eq=False):
     misfits: tuple[Misfit, ...]
     linkages: tuple[Linkage, ...]
     singularities: tuple[Singularity, ...]
+    source: str
+    states: tuple[State, ...]
 
 
 class _Instant(NamedTuple):
@@ -193,6 +206,9 @@ class KinematicProblem:
         chosen = tuple(one for one in names.all if one.iv < n)
         q = np.array([consistent.values(one.state) for one in instants])
         given = [names.by_index(int(iv)).name for iv in motion.coordinates]
+        changes = consistent.changes
+        is_free = len(given) <= len(driving)  # more coordinates contradict each other between the instants
+        singularities = tuple(self._singularities(instants, driving, changes + (BEYOND if is_free else np.inf)))
         return Kinematics(
             times=motion.times,
             coordinates=chosen,
@@ -201,14 +217,14 @@ class KinematicProblem:
             a=np.array([one.a for one in instants])[:, [one.iv for one in chosen]],
             driving=tuple(names.by_index(iv).name for iv in driving),
             held=tuple(names.by_index(int(iv)).name for iv in consistent.held),
-            changes={
-                name: float(size) for name, size in zip(given, consistent.changes, strict=True) if size > ROUND_OFF
-            },
+            changes={name: float(size) for name, size in zip(given, changes, strict=True) if size > ROUND_OFF},
             ignored=self._ignored,
-            remarks=self._fitted.remarks,
+            remarks=(*self._fitted.remarks, *_ends(singularities)),
             misfits=self._fitted.misfits,
             linkages=tuple(self._linkages(bars, instants)),
-            singularities=tuple(self._singularities(instants, driving)),
+            singularities=singularities,
+            source=motion.source,
+            states=tuple(one.state for one in instants),
         )
 
     def _joints_of(self, driving: list[int]) -> set[str]:
@@ -258,13 +274,13 @@ class KinematicProblem:
         spline = BPoly.from_derivatives(ends, data)
         return spline(time), spline.derivative(1)(time), spline.derivative(2)(time)
 
-    def _singularities(self, instants: list[_Instant], driving: list[int]) -> Iterator[Singularity]:
+    def _singularities(self, instants: list[_Instant], driving: list[int], changes: Floats) -> Iterator[Singularity]:
         found = list[Singularity]()
         for kind, field in (("branching point", "of_all"), ("dead centre", "of_others")):
             values = [getattr(one, field) for one in instants]
             rank = relative_rank(values)
             measures = np.array([measure_of(own, rank) for own in values])
-            between = partial(self._measure, instants, driving, field, rank)
+            between = partial(self._measure, instants, driving, field, rank, changes)
             positions = singular_positions(self._motion.times, measures, between)
             for position in positions:
                 if not any(abs(other.position.time - position.time) < NEAR * self._interval for other in found):
@@ -281,12 +297,14 @@ class KinematicProblem:
         return self._at(k, time, driving, [])
 
     def _measure(
-        self, instants: list[_Instant], driving: list[int], field: str, rank: int, k: int, time: float
+        self, instants: list[_Instant], driving: list[int], field: str, rank: int, most: Floats, k: int, time: float
     ) -> float:
+        """Return the measure at a time near instant k; infinite where constraints change the motion by over `most`."""
         try:
-            return measure_of(getattr(self._place(instants, k, time, driving), field), rank)
+            there = self._place(instants, k, time, driving)
         except RunFailed:
-            return 1.0
+            return math.inf
+        return math.inf if (self._consistent.change > most).any() else measure_of(getattr(there, field), rank)
 
     def _moves(self, instants: list[_Instant], time: float, driving: list[int]) -> tuple[str, ...]:
         """Return the coordinates that can move while those that drive rest."""
@@ -299,17 +317,31 @@ class KinematicProblem:
         return tuple(self._names.by_index(int(iv)).name for iv in others[sizes > MOVES * sizes.max()])
 
     def _linkages(self, bars: list[FourBar], instants: list[_Instant]) -> Iterator[Linkage]:
+        inputs = [bar.joints[0] for bar in bars]
         for k, bar in enumerate(bars):
             lengths = lengths_of(*instants[0].pins[k])
             if lengths is not None:
                 angles = np.array([transmission_angle(*one.pins[k]) for one in instants])
-                branches = dict.fromkeys(branch_of(*one.pins[k]) for one in instants)
-                branches.pop("between", None)
-                yield Linkage(bar, lengths, grashof_class(lengths.tolist()), angles, tuple(branches))
+                sides = tuple(branch_of(*one.pins[k]) for one in instants)
+                name = inputs[k] if inputs.count(inputs[k]) == 1 else "_".join(bar.joints)
+                yield Linkage(bar, lengths, grashof_class(lengths.tolist()), angles, sides, name)
 
+
+BEYOND = 1e-6
+"""Change of the motion between two instants by the constraints, rad or m, above which it is impossible."""
 
 NEAR = 1e-3
 """Distance of two singular positions, relative to the intervals, within which they are one."""
+
+
+def _ends(singularities: tuple[Singularity, ...]) -> Iterator[str]:
+    """Report the parts of the motion between two instants in which the constraints cannot be satisfied."""
+    for one in singularities:
+        if one.position.is_end:
+            yield (
+                f"the motion leads beyond the {one.kind} at t = {one.position.time:.9g} s: the constraints cannot be "
+                "satisfied between there and the next instant"
+            )
 
 
 def _singular_values(matrix: Floats) -> Floats:

@@ -7,12 +7,15 @@ scales, so that units have no effect, and G_d its columns of the coordinates tha
     at a branching point, all of G loses rank: the mechanism has more degrees of freedom there, and branches meet.
 
 The measure is the smallest singular value that is not 0 elsewhere, relative to the largest one.  Between instants, it
-is minimized over the motion that the quintic Hermite polynomial of the driving coordinates leads to.
+is minimized over the motion that the quintic Hermite polynomial of the driving coordinates leads to.  Where that leads
+beyond the last position in which the constraints can be satisfied, this one is singular, and is located by bisection.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -22,6 +25,9 @@ from multibody_cli.kernel import Floats
 
 SINGULAR = 1e-6
 """Largest measure of a singular position."""
+
+NEAR_END = 1e-3
+"""Largest measure next to the last position in which the constraints can be satisfied."""
 
 EFFECTIVE = 1e-9
 """Singular value, relative to the largest, above which it is not 0 anywhere else."""
@@ -39,10 +45,21 @@ class SingularPosition(Immutable):
         The instant, s.
     measure
         Smallest relevant singular value, relative to the largest.
+    is_end
+        Whether the constraints cannot be satisfied behind it, up to an instant of the motion where they can again.
     """
 
     time: float
     measure: float
+    is_end: bool = False
+
+    @property
+    def is_singular(self) -> bool:
+        """Whether the measure is 0.
+
+        Near an end it is in proportion to the root of the distance, and the assembly has an error.
+        """
+        return self.measure <= (NEAR_END if self.is_end else SINGULAR)
 
 
 def relative_rank(values: Sequence[Floats]) -> int:
@@ -65,7 +82,8 @@ def singular_positions(
     times, measures
         (T,) instants, s, and the measure there.
     measure_at
-        The measure at a time, reached from the instant with a number.
+        The measure at a time, reached from the instant with a number; infinite if the constraints cannot be
+        satisfied.
     """
     found: list[SingularPosition] = []
     for k, own in enumerate(measures):
@@ -76,16 +94,30 @@ def singular_positions(
         if own > SINGULAR:
             for first, last in ((before, k), (k, after)):
                 if first < last:
-                    width = float(times[last] - times[first])
-                    least = minimize_scalar(
-                        lambda s, own=first: measure_at(own, float(times[own]) + float(s)),
-                        bounds=(0.0, width),
-                        method="bounded",
-                        options={"xatol": PRECISION * width},
-                    )
-                    if least.fun < best.measure:
-                        best = SingularPosition(float(times[first]) + float(least.x), float(least.fun))
+                    least = _least_between(float(times[first]), float(times[last]), partial(measure_at, first))
+                    best = min(best, least, key=lambda one: one.measure)
         near = found and abs(found[-1].time - best.time) <= 1e-3 * (times[after] - times[before])
-        if best.measure <= SINGULAR and not near:
+        if best.is_singular and not near:
             found.append(best)
     return found
+
+
+def _least_between(start: float, end: float, measure_at: Callable[[float], float]) -> SingularPosition:
+    """Return the minimum of a measure between two times, or the last position behind which it is infinite."""
+    impossible = [end]
+
+    def finite_measure(time: float) -> float:
+        value = measure_at(float(time))
+        if math.isinf(value):
+            impossible.append(float(time))
+        return min(value, 1.0)
+
+    least = minimize_scalar(
+        finite_measure, bounds=(start, end), method="bounded", options={"xatol": PRECISION * (end - start)}
+    )
+    if len(impossible) == 1:
+        return SingularPosition(float(least.x), float(least.fun))
+    first, last = start, min(impossible)
+    while first < (middle := 0.5 * (first + last)) < last:
+        first, last = (first, middle) if math.isinf(measure_at(middle)) else (middle, last)
+    return SingularPosition(first, measure_at(first), is_end=True)

@@ -34,7 +34,7 @@ def motion_columns(found: Kinematics) -> list[Column]:
         columns.append((f"{one.name}_rate", f"{one.unit}/s", f"Rate of {one.name}.", found.v[:, k]))
         columns.append((f"{one.name}_acceleration", f"{one.unit}/s^2", f"Acceleration of {one.name}.", found.a[:, k]))
     for linkage in found.linkages:
-        name = f"{linkage.bar.joints[0]}_transmission_angle"
+        name = f"{linkage.name}_transmission_angle"
         columns.append((name, "rad", "Acute angle between the lines of coupler and output.", linkage.transmission))
     return columns
 
