@@ -9,8 +9,10 @@ from pathlib import Path
 from multibody_cli.api.scene import Overrides, load, override_texts
 from multibody_cli.document.source import SceneText
 from multibody_cli.errors import ArgumentError, SceneError
+from multibody_cli.studies.inverse.closed_contacts import SLIP
+from multibody_cli.studies.inverse.inverse_dynamics import InverseDynamics
 from multibody_cli.studies.inverse.loads import with_loads, with_option
-from multibody_cli.studies.inverse.study import OVERRIDES, InverseDynamics, InverseProblem, Question
+from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
 
 
 def inverse(
@@ -19,6 +21,8 @@ def inverse(
     *,
     loads: Sequence[str] = (),
     on: Sequence[str] = (),
+    contacts: float | None = None,
+    slip: float = SLIP,
     muscles: bool = False,
     passive: bool = False,
     reserve: float = 1.0,
@@ -42,6 +46,9 @@ def inverse(
         Measured forces on bodies: files of ExternalLoads of OpenSim, or `BODY=TABLE:FORCE,POINT,TORQUE`.
     on
         Coordinates with forces; by default as many as there are degrees of freedom, those of the table first.
+    contacts, slip
+        Largest gap of contacts that carry forces within the friction cones, m; None for none.  And the speed above
+        which they slide, m/s.
     muscles
         Whether muscles supply the forces: their activations have the least sum of squares at each instant.
     passive
@@ -64,8 +71,9 @@ def inverse(
     Returns
     -------
     InverseDynamics
-        Instants, forces (T, c) in N or N m, activations, tensions, reserves, and misfits of markers and poses;
-        `force(name)` and `activation(name)` return those of one coordinate, or of one muscle.
+        Instants, forces (T, c) in N or N m, activations, tensions, reserves, contacts, and misfits of markers and
+        poses; `force(name)`, `activation(name)` and `contact_force(name)` return those of one coordinate, muscle or
+        body.
 
     Raises
     ------
@@ -87,7 +95,7 @@ def inverse(
     except SceneError as error:
         raise with_option(error, path) if isinstance(path, SceneText) else error from None
     words = tuple(f"{name}={weight!r}" for name, weight in (weights or {}).items())
-    question = Question(Path(motion), tuple(on), muscles, passive, reserve, cutoff, start, end, words)
+    question = Question(Path(motion), tuple(on), muscles, passive, reserve, cutoff, start, end, words, contacts, slip)
     problem = InverseProblem(prepared, question)
     if output is None:
         return problem.solve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from multibody_cli.output.table_formats import Column
+    from multibody_cli.spec.units import QuantityKind
     from multibody_cli.studies.inverse.fitted_motion import Misfit
+    from multibody_cli.studies.inverse.inverse_dynamics import InverseDynamics
     from multibody_cli.studies.inverse.kinematic_analysis import Kinematics
-    from multibody_cli.studies.inverse.study import InverseDynamics, InverseProblem
+    from multibody_cli.studies.inverse.study import InverseProblem
     from multibody_cli.studies.simulation import PreparedSimulation
 
 WEAK = 0.05
@@ -61,6 +64,12 @@ FILTER = click.option(
 @WEIGHT
 @FILTER
 @click.option("--on", "forces_on", metavar="COORDINATE", multiple=True, help="A coordinate with a force.")
+@click.option(
+    "--contacts",
+    metavar="GAP",
+    help="Let contacts with a gap up to this one, as 1mm, carry forces within the friction cones.",
+)
+@click.option("--slip", metavar="SPEED", help="With --contacts: speed above which contacts slide.  Default: 1 mm/s.")
 @click.option("--muscles", is_flag=True, help="Let muscles supply the forces, by static optimization.")
 @click.option("--passive", is_flag=True, help="With --muscles: include passive forces of fibers.")
 @click.option(
@@ -92,6 +101,8 @@ def verb(
     weights: tuple[str, ...],
     cutoff: float | None,
     forces_on: tuple[str, ...],
+    contacts: str | None,
+    slip: str | None,
     muscles: bool,
     passive: bool,
     reserve: float,
@@ -111,6 +122,9 @@ def verb(
 
     Springs, gravity and all other forces of the scene act; actuators and muscles of the scene are unknown, and do not.
 
+    With `--contacts`, closed contacts and drives cause the motion with the least sum of squares. Drives are the
+    coordinates of `--on`, or those on which actuators of the scene act; a force on any other coordinate is a residual.
+
     With `--muscles`, the activations of muscles have the least sum of squares at each instant; reserve actuators supply
     the part that muscles cannot.
 
@@ -119,7 +133,9 @@ def verb(
 
     Exit code: 0; 1 if loops or constraints cannot be satisfied; 2 if an argument, the scene or a file is rejected.
     """
-    from multibody_cli.errors import SceneError
+    from multibody_cli.errors import ArgumentError, SceneError
+    from multibody_cli.spec import units
+    from multibody_cli.studies.inverse.closed_contacts import SLIP
     from multibody_cli.studies.inverse.loads import with_loads, with_option
     from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
 
@@ -131,7 +147,11 @@ def verb(
     name = prepared.scene.name
     targets = outputs or (Path("outputs") / f"{name}-inverse.h5",)
     require_targets(targets, force)
-    question = Question(motion, forces_on, muscles, passive, reserve, cutoff, start, end, weights)
+    if slip is not None and contacts is None:
+        raise ArgumentError("--slip has no effect without --contacts")
+    gap = None if contacts is None else _measure("--contacts", contacts, units.LENGTH)
+    speed = SLIP if slip is None else _measure("--slip", slip, units.SPEED)
+    question = Question(motion, forces_on, muscles, passive, reserve, cutoff, start, end, weights, gap, speed)
     problem = InverseProblem(prepared, question)
     with Waiting(f"solving {motion.name}"):
         found = _solve(prepared, problem, targets, force)
@@ -140,6 +160,17 @@ def verb(
     for target in targets:
         messages.detail(f"wrote {target}") if as_json else show(target)
     return 0
+
+
+def _measure(option: str, text: str, kind: QuantityKind) -> float:
+    """Return the number of an option, which is not negative, in SI units."""
+    from multibody_cli.errors import ArgumentError, QuantityError
+    from multibody_cli.spec.quantities import Quantity
+
+    try:
+        return Quantity(kind, least=0.0).read(text)
+    except QuantityError as error:
+        raise ArgumentError(f"{option} {text}: {error}") from None
 
 
 def require_targets(targets: Sequence[Path], force: bool) -> None:
@@ -200,6 +231,9 @@ def _show(found: InverseDynamics) -> None:
     if found.misfits:
         show("\nfit")
         show_table(misfit_rows(found.misfits), indent="  ")
+    if found.contacts:
+        show("\ncontacts")
+        show_table([*_contact_rows(found)], indent="  ")
     if found.muscles:
         show("\nmuscles")
         show_table([*_muscle_rows(found)], indent="  ")
@@ -240,6 +274,26 @@ def misfit_rows(misfits: Sequence[Misfit]) -> list[dict[str, Any]]:
         }
         for one in misfits
     ]
+
+
+def _contact_rows(found: InverseDynamics) -> list[dict[str, Any]]:
+    """Return a row for each body with closed contacts."""
+    import numpy as np
+
+    counts = [Counter(name for one in own for name in one[:2]) for own in found.contacts]
+    rows = []
+    for name in dict.fromkeys(name for own in counts for name in own):
+        sizes = np.linalg.norm(found.contact_force(name), axis=1)
+        rows.append(
+            {
+                "body": name,
+                "most contacts": max(own[name] for own in counts),
+                "instants": sum(name in own for own in counts),
+                "largest force N": float(sizes.max()),
+                "root mean square N": float(np.sqrt(np.mean(sizes**2))),
+            }
+        )
+    return rows
 
 
 def _muscle_rows(found: InverseDynamics) -> list[dict[str, Any]]:
@@ -292,6 +346,7 @@ def _as_data(found: InverseDynamics) -> dict[str, Any]:
         "start": float(found.times[0]),
         "end": float(found.times[-1]),
         "coordinates": _rows(found),
+        "contacts": _contact_rows(found),
         "muscles": _muscle_rows(found),
         "fit": misfit_rows(found.misfits),
         "residuals": list(found.residuals),

@@ -43,6 +43,11 @@ class EquationsOfMotion:
         self.n = int(self._system.tree.links["nv"].sum())
         self._driven = np.asarray(self._system.tree.driven[: self.n])
 
+    def kinematics(self, state: State) -> Work:
+        """Return the work arrays with poses and twists of a state, and the columns of S."""
+        self._update_kinematics(state)
+        return self._work
+
     def mass_matrix(self, state: State) -> Floats:
         """Return the mass matrix M (n, n)."""
         self._place(state)

@@ -57,7 +57,7 @@ def recording(
     word: str,
     sink: Sink,
     description: str | None = None,
-) -> Iterator[Callable[[State], None]]:
+) -> Iterator[Callable[..., None]]:
     """Write states to a sink; accelerations and wrenches are those that the forces of the model cause.
 
     Parameters
@@ -70,7 +70,7 @@ def recording(
     Yields
     ------
     Callable
-        Records a state; it is called at each instant.
+        Records a state; it is called at each instant.  Keywords are samples that steps alone compute.
 
     Raises
     ------
@@ -83,12 +83,12 @@ def recording(
         method.start(own)
         with writing(prepared, model, times, word, sink, description) as write:
 
-            def record(given: State) -> None:
+            def record(given: State, **others: Floats) -> None:
                 for mine, theirs in zip(own, given, strict=True):
                     mine[:] = theirs
                 method.restart()
                 report = method.advance(own, float(own.time[0]))
-                write(own, method.work, report)
+                write(own, method.work, report, **others)
 
             yield record
 
@@ -102,7 +102,7 @@ def writing(
     sink: Sink,
     description: str | None = None,
     events: EventTable | None = None,
-) -> Iterator[Callable[[State, Work, Report], None]]:
+) -> Iterator[Callable[..., None]]:
     """Write states, with their accelerations and work arrays, to a sink.
 
     Parameters
@@ -123,7 +123,8 @@ def writing(
     Yields
     ------
     Callable
-        Writes a state; it is called at each instant.
+        Writes a state, with its work arrays and report; it is called at each instant.  Keywords are samples that steps
+        alone compute.
 
     Raises
     ------
@@ -144,7 +145,9 @@ def writing(
     )
     recorder = Recorder(model, simulation.run_settings(), header.block_rows, sink)
 
-    def write(state: State, work: Work, report: Report) -> None:
+    def write(state: State, work: Work, report: Report, **others: Floats) -> None:
+        for name, values in others.items():
+            getattr(recorder.samples, name)[recorder.filled] = values
         observe(model.system, state, work, rows, recorder.samples, recorder.filled)
         recorder.add(report)
 

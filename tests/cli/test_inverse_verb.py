@@ -84,3 +84,50 @@ def test_refusals(mbsim: Command, folder: Path) -> None:
         assert ending.code == 2, words
         assert message in ending.stderr
     assert mbsim("inverse", "arm.yaml", "--motion", "none.mot").code == 2
+
+
+SLIDER = """mbsim: 1
+gravity: [0, 0, -10]
+world: {shapes: [{type: plane}]}
+bodies:
+  box: {mass: 2, inertia: {principal: [0.1, 0.1, 0.1]}, shapes: [{type: box, size: [0.4, 0.3, 0.2]}]}
+joints:
+  base:
+    type: composite
+    child: box
+    parts: [{type: prismatic, axis: [1, 0, 0]}, {type: prismatic, axis: [0, 0, 1]}]
+    q: [0, 0.1]
+contacts: {friction: 0.2}
+simulation: {duration: 1, step: 1 ms}
+output: {every: 10 ms}
+"""
+
+
+def test_closed_contacts(mbsim: Command, folder: Path) -> None:
+    """A box that is pushed at a constant speed, against a friction of 0.2 m g."""
+    (folder / "push.yaml").write_text(SLIDER)
+    rows = [f"{0.1 * k!r},{0.05 * k!r},0.1" for k in range(11)]
+    (folder / "way.csv").write_text("\n".join(["time,base/0,base/1", *rows]))
+    words = ("inverse", "push.yaml", "--motion", "way.csv", "--contacts", "1mm", "--on", "base/0")
+    ending = mbsim(*words, "--json", "-o", "push.csv", "-o", "push.h5")
+    data = json.loads(ending.stdout)
+    assert ending.code == 0
+    assert data["residuals"] == ["base/1"]
+    assert [(row["body"], row["most contacts"], row["instants"]) for row in data["contacts"]] == [
+        ("world", 4, 11),
+        ("box", 4, 11),
+    ]
+    _, names, values, *_ = read_columns(folder / "push.csv")
+    of = dict(zip(names, values.T, strict=True))
+    np.testing.assert_allclose(of["base/0_force"], 4.0, atol=1e-9)
+    np.testing.assert_allclose(of["box_contact_force_x"], -4.0, atol=1e-9)
+    np.testing.assert_allclose(of["world_contact_force_z"], -20.0, atol=1e-9)
+    recorded = read_trajectory(folder / "push.h5").channel("bodies/contact_force").values[:, 0]
+    np.testing.assert_allclose(recorded, np.tile([-4.0, 0.0, 20.0], (11, 1)), atol=1e-9)
+    assert mbsim("inverse", "push.yaml", "--motion", "way.csv", "--contacts", "1kg").code == 2
+    ending = mbsim("inverse", "push.yaml", "--motion", "way.csv", "--slip", "1mm/s")
+    assert (ending.code, "--slip has no effect without --contacts" in ending.stderr) == (2, True)
+    slow = mbsim(*words, "--slip", "1 m/s", "-o", "slow.csv")  # within the cone, neither friction nor a push
+    assert slow.code == 0
+    _, names, values, *_ = read_columns(folder / "slow.csv")
+    np.testing.assert_allclose(values[:, names.index("base/0_force")], 0.0, atol=1e-9)

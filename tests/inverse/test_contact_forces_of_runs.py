@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mbsim
-from multibody_cli.studies.inverse.study import InverseDynamics
+from multibody_cli.studies.inverse.inverse_dynamics import InverseDynamics
 
 pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
 

@@ -13,10 +13,11 @@ import pytest
 import mbsim
 from multibody_cli.immutable import replace
 from multibody_cli.kernel import Floats
+from multibody_cli.studies.inverse.inverse_dynamics import InverseDynamics
 from multibody_cli.studies.inverse.loads import with_loads
 from multibody_cli.studies.inverse.motion import MeasuredMotion, derivatives, read_columns
 from multibody_cli.studies.inverse.static_optimization import share_forces
-from multibody_cli.studies.inverse.study import OVERRIDES, InverseDynamics, InverseProblem, Question
+from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
 from multibody_cli.studies.simulation import prepare
 
 opensim = pytest.importorskip("opensim")

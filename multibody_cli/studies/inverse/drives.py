@@ -1,4 +1,4 @@
-"""A model whose drives are unknown: forces on coordinates and activations of muscles are written.
+"""A model whose drives are unknown: forces on coordinates, activations of muscles and contact forces are written.
 
 Actuators of the scene, and forces of its joints, are left out.  All else acts as in a run: gravity, springs, dampers,
 forces on bodies, prescribed motions.  Tendons are rigid, and the active force of a muscle is in proportion to its
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.escaping import path_component
-from multibody_cli.forces import joint_control
+from multibody_cli.forces import body_load, joint_control
 from multibody_cli.forces.elements import CONTROLS, MUSCLES, PLACES
 from multibody_cli.forces.muscle_curves import without_curves
 from multibody_cli.immutable import Immutable, replace
@@ -21,7 +21,7 @@ from multibody_cli.kernel import Floats, records
 from multibody_cli.model import Account, ActuationEntry, Model
 from multibody_cli.packing.applied_forces import with_constants
 
-ACTUATORS = PLACES[joint_control.ACTUATORS.name]
+ACTUATORS, LOADS = PLACES[joint_control.ACTUATORS.name], PLACES[body_load.ELEMENT.name]
 
 
 class Drives(Immutable):
@@ -35,6 +35,8 @@ class Drives(Immutable):
         (c,) forces on the coordinates, N or N m; zero at first, and written by the caller.
     activations
         (m,) activations of the muscles, likewise.
+    contacts
+        (b, 6) contact forces and torques on rows of bodies, about the origins of joint frames, N and N m, likewise.
     left_out
         The actuators of the scene, and the joints with a `force`, which do not act.
     driven
@@ -44,11 +46,14 @@ class Drives(Immutable):
     model: Model
     forces: Floats
     activations: Floats
+    contacts: Floats
     left_out: tuple[str, ...]
     driven: frozenset[int]
 
 
-def with_unknown_drives(model: Model, coordinates: Mapping[str, int], passive: bool = False) -> Drives:
+def with_unknown_drives(
+    model: Model, coordinates: Mapping[str, int], passive: bool = False, touching: Sequence[int] = ()
+) -> Drives:
     """Return a copy of a model with unknown drives.
 
     Parameters
@@ -59,6 +64,8 @@ def with_unknown_drives(model: Model, coordinates: Mapping[str, int], passive: b
         Index in v of each coordinate with a force, by the name of the force.
     passive
         Whether muscles have their passive forces, which rigid tendons make larger.
+    touching
+        Rows of the bodies with contact forces.
     """
     names, forces = model.names, model.system.forces
     accounts, left_out = _without_drives(names.accounts)
@@ -70,20 +77,26 @@ def with_unknown_drives(model: Model, coordinates: Mapping[str, int], passive: b
     driven |= {int(iv) for iv in model.system.commands["iv"]}
     muscles = np.array(tables[MUSCLES])
     first = len(forces.signals.first)
-    numbers = first + np.arange(len(coordinates) + len(muscles))
-    of_forces, of_muscles = np.split(numbers, [len(coordinates)])
+    ends = np.cumsum([len(coordinates), len(muscles), 6 * len(touching)])
+    of_forces, of_muscles, of_contacts = np.split(first + np.arange(ends[-1]), ends[:-1])
     controls = [
         (iv, signal, -1, -1, 1.0, own + k)
         for k, (iv, signal) in enumerate(zip(coordinates.values(), of_forces, strict=True))
     ]
     tables[CONTROLS] = _extended(tables[CONTROLS], controls)
+    loads = [
+        (row, 0, np.zeros(3), np.zeros(9), *of_contacts[6 * k : 6 * k + 6].reshape(2, 3), len(accounts))
+        for k, row in enumerate(touching)
+    ]
+    accounts += [Account("work", "contacts")] if loads else []
+    tables[LOADS] = _extended(tables[LOADS], loads)
     muscles["state"], muscles["slowing"], muscles["activation"] = -1, 0.0, of_muscles
     muscles["least"], muscles["damping"] = 0.0, 0.0
     curves = forces.curves
     if not passive:
         curves = without_curves(curves, muscles["passive"])
     tables[MUSCLES] = records(muscles)
-    system = with_constants(model.system, len(numbers))
+    system = with_constants(model.system, ends[-1])
     signals = system.forces.signals
     system = system._replace(
         commands=system.commands[:0],
@@ -92,10 +105,10 @@ def with_unknown_drives(model: Model, coordinates: Mapping[str, int], passive: b
     entries = tuple(ActuationEntry(name, slice(k, k + 1), (name,)) for k, name in enumerate(coordinates))
     names = replace(names, accounts=tuple(accounts), actuators=entries, filtered=())
     changed = replace(model, system=system, names=names, controllers=(), activations=np.zeros(0, np.int64))
-    values = signals.operand[len(signals.operand) - len(numbers) :]
+    values, split, last = signals.operand[len(signals.operand) - ends[-1] :], ends[0], ends[1]
     causes = tuple(accounts[k].cause.removesuffix(_UNUSED) for k in sorted(left_out))
-    count = len(coordinates)
-    return Drives(changed, values[:count], values[count:], causes, frozenset(driven))
+    contacts = values[last:].reshape(-1, 6)
+    return Drives(changed, values[:split], values[split:last], contacts, causes, frozenset(driven))
 
 
 _UNUSED = " (left out)"

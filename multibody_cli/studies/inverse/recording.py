@@ -11,8 +11,9 @@ from multibody_cli.output.events import EventTable
 from multibody_cli.output.sink import Sink
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.inverse.four_bars import SIDES
+from multibody_cli.studies.inverse.inverse_dynamics import InverseDynamics
 from multibody_cli.studies.inverse.kinematic_analysis import Kinematics
-from multibody_cli.studies.inverse.study import InverseDynamics, InverseProblem
+from multibody_cli.studies.inverse.study import InverseProblem
 from multibody_cli.studies.recording import recording, writing
 from multibody_cli.studies.simulation import PreparedSimulation
 

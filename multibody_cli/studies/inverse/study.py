@@ -8,13 +8,18 @@ lambda, and the columns of N a basis of the rates that the constraints allow,
 By default, as many coordinates have forces as there are degrees of freedom: f is unique.  They are those of the table
 first, and coordinates that couplings compute from others last.  With more forces, f has the least sum of squares.
 
+With closed contacts (`closed_contacts`), their forces and those of the drives balance the motion with the least sum of
+squares, moments over the length of the mechanism (`least_forces`).  The part of the motion that they cannot cause is a
+force on further coordinates, the residual.
+
 Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 5 and 8; for the muscles `static_optimization`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,10 +30,12 @@ from multibody_cli.kernel import Floats
 from multibody_cli.model import Model, State
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
+from multibody_cli.studies.inverse.closed_contacts import SLIP, ClosedContacts, ContactForce
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
 from multibody_cli.studies.inverse.drives import with_unknown_drives
-from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
+from multibody_cli.studies.inverse.fitted_motion import FittedMotion, motion_from
+from multibody_cli.studies.inverse.inverse_dynamics import MOST_NAMES, InverseDynamics
 from multibody_cli.studies.inverse.loads import outside_of_tables
 from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree, refuse_closing
 from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
@@ -60,6 +67,8 @@ class Question(Immutable):
         First and last instant, s; by default those of the motion.
     weights
         Weights of measured points, bodies and coordinates, `NAME=NUMBER`; 1 by default.
+    gap, slip
+        Largest gap of closed contacts, m, None if contacts have no forces; and the speed above which they slide, m/s.
     """
 
     motion: Path | None
@@ -71,106 +80,39 @@ class Question(Immutable):
     start: float | None = None
     end: float | None = None
     weights: tuple[str, ...] = ()
+    gap: float | None = None
+    slip: float = SLIP
 
 
-class InverseDynamics(Immutable, eq=False):
-    """Forces of a motion.
-
-    Parameters
-    ----------
-    times
-        (T,) instants, s.
-    coordinates
-        The c coordinates with forces.
-    forces
-        (T, c) required forces on them, N m or N: with muscles, by muscles and reserve actuators together.
-    residuals
-        Names of those on which no actuator and no muscle of the scene acts.
-    muscles
-        Names of the m muscles; empty if they were not asked for.
-    activations, tensions
-        (T, m) activations, and tensions, N.
-    reserves
-        (T, c) forces of the reserve actuators.
-    changes
-        Largest change of each coordinate of the motion by constraints that contradict it, by name; without round-off.
-    held
-        Coordinates that neither the motion nor the constraints determine; they keep their start.
-    ignored
-        Columns of the table that are no coordinates, or those of prescribed ones and of joints that close loops.
-    left_out
-        Actuators of the scene, whose forces are unknown.
-    remarks
-        Contacts and dry friction of the scene, which do not act, forces whose tables do not reach all instants, missing
-        markers, and coordinates that markers do not determine.
-    misfits
-        Differences of measured points, bodies and coordinates from the motion that fits them; empty without markers.
-    """
-
-    times: Floats
-    coordinates: tuple[CoordinateName, ...]
-    forces: Floats
-    residuals: tuple[str, ...]
-    muscles: tuple[str, ...]
-    activations: Floats
-    tensions: Floats
-    reserves: Floats
-    changes: dict[str, float]
-    held: tuple[str, ...]
-    ignored: tuple[str, ...]
-    left_out: tuple[str, ...]
-    remarks: tuple[str, ...]
-    misfits: tuple[Misfit, ...] = ()
-
-    def force(self, coordinate: str) -> Floats:
-        """Return the force (T,) on a coordinate."""
-        return self.forces[:, [one.name for one in self.coordinates].index(coordinate)]
-
-    def activation(self, muscle: str) -> Floats:
-        """Return the activation (T,) of a muscle."""
-        return self.activations[:, self.muscles.index(muscle)]
-
-    def weaknesses(self, share: float) -> list[str]:
-        """Report the coordinates whose reserve exceeds a share of the largest force, with the time and the muscles."""
-        found = []
-        for k, one in enumerate(self.coordinates if self.muscles else ()):
-            reserve, largest = np.abs(self.reserves[:, k]), float(np.abs(self.forces[:, k]).max())
-            if one.name in self.residuals or not reserve.max() > share * largest:
-                continue
-            worst, count = int(np.argmax(reserve)), int(np.count_nonzero(reserve > share * largest))
-            full = [name for name, a in zip(self.muscles, self.activations[worst], strict=True) if a > 1.0 - FULL]
-            cause = "where reserves cost less than muscles, as with a smaller --reserve they would not"
-            if full:
-                cause = f"with full activation of {listed(full, MOST_NAMES, 'muscles')}"
-            found.append(
-                f"muscles cannot supply {one.name} at {count} of {len(self.times)} instants: a reserve of "
-                f"{self.reserves[worst, k]:.3g} of {self.forces[worst, k]:.3g} at t = {self.times[worst]:g} s, {cause}"
-            )
-        return found
-
-
-FULL = 1e-6
-"""Difference from full activation that is round-off."""
-
-MOST_NAMES = 5
-"""Largest number of muscles that a message lists."""
-
+UNBALANCED = 1e-6
+"""Residual, relative to the largest force, that is round-off."""
 
 ROUND_OFF = 1e-9
 """Change of a coordinate by constraints that is round-off, rad or m."""
 
 
-def _without_effect(scene: SceneSpec) -> Iterator[str]:
+def _without_effect(scene: SceneSpec, has_contacts: bool, resists_rolling: bool) -> Iterator[str]:
     """Report contacts and dry friction."""
-    if scene.contacts is not None:
-        yield "contacts have no forces here but those of --loads"
+    if scene.contacts is not None and not has_contacts:
+        yield "contacts have no forces here but those of --loads; with --contacts GAP closed ones do"
+    if has_contacts and resists_rolling:
+        yield "contacts resist neither rolling nor spinning here"
     sources = [*(f"joints.{name}" for name in scene.friction_joints), *(".".join(one) for one in scene.brakes)]
     if sources:
         yield f"dry friction has no forces here: {listed(sources, MOST_NAMES, 'elements')}"
 
 
-Record = Callable[[State], None]
-"""Records an instant, at which the drives have their forces."""
+class _Instant(NamedTuple):
+    required: Floats
+    effort: Effort
+    tensions: Floats
+    contacts: tuple[ContactForce, ...] = ()
+    residual: Floats = np.zeros(0)
+    resultants: Mapping[str, Floats] = {}
+
+
+Record = Callable[..., None]
+"""Records an instant, at which the drives have their forces, with the resultants of contacts as samples."""
 
 
 class InverseProblem:
@@ -204,14 +146,26 @@ class InverseProblem:
         self._question, self._names = question, Coordinates(scene, model)
         driven = model.system.tree.driven
         self._unknown = [one for one in self._names.all if not driven[one.iv]]
-        self.drives = with_unknown_drives(model, {one.name: one.iv for one in self._unknown}, question.passive)
+        self._contacts = ClosedContacts(model, question.gap, question.slip) if question.gap is not None else None
+        if self._contacts and question.muscles:
+            raise ArgumentError("--contacts and --muscles: apply the contact forces as --loads, then use --muscles")
+        self.drives = with_unknown_drives(
+            model,
+            {one.name: one.iv for one in self._unknown},
+            question.passive,
+            self._contacts.rows if self._contacts else (),
+        )
         fresh = prepared.fresh_state()
         self._fitted = self._read(model, fresh.copy(), motion)
         if self._fitted.configurations is not None:
             fresh.q[:] = self._fitted.configurations[0]
         self.motion, self._ignored = of_tree(self._fitted.motion, model, self._names)
         self.state = fresh._replace(ledger=np.zeros(len(self.drives.model.names.accounts)))
-        self._remarks = (*_without_effect(scene), *outside_of_tables(scene, self.motion.times), *self._fitted.remarks)
+        self._remarks = (
+            *_without_effect(scene, question.gap is not None, model.names.resists_rolling),
+            *outside_of_tables(scene, self.motion.times),
+            *self._fitted.remarks,
+        )
         self._dependent = dependent_coordinates(scene, self._names)
         self._consistent = ConsistentMotion(
             self.drives.model, self.state, self.motion.coordinates.tolist(), self._dependent
@@ -222,6 +176,8 @@ class InverseProblem:
         if question.muscles and not self._muscles:
             raise ArgumentError("--muscles: the scene has no muscles")
         self._preferred = [self._known(name) for name in question.forces_on]
+        self._residual = list[CoordinateName]()
+        self._driven = self._preferred or [one for one in self._unknown if one.iv in self._acted]
 
     def _read(self, model: Model, state: State, motion: MeasuredMotion | None) -> FittedMotion:
         """Return the motion between the first and the last instant."""
@@ -237,7 +193,7 @@ class InverseProblem:
             raise ArgumentError(f"--on {name}: no coordinate `{name}` that can have a force: {nearest(name, known)}")
         return one
 
-    def solve(self, record: Record = lambda _state: None) -> InverseDynamics:
+    def solve(self, record: Record = lambda _state, **_resultants: None) -> InverseDynamics:
         """Compute the forces of all instants.
 
         Parameters
@@ -250,28 +206,58 @@ class InverseProblem:
         RunFailed
             Loops or constraints cannot be satisfied.
         """
-        motion, found = self.motion, list[tuple[Floats, Effort, Floats]]()
+        motion, found = self.motion, list[_Instant]()
         sought: list[CoordinateName] = []
         for k, time in enumerate(motion.times):
             state, a = self._consistent.advance(float(time), motion.q[k], motion.v[k], motion.a[k])
             refuse_closing(self._fitted.motion, self._consistent.held, self.drives.model, self._names)
             N = self._consistent.directions(state)
             sought = sought or self._choose(state, a, N)
-            found.append(self._share(state, a, N, sought))
-            record(state)
+            found.append(self._balance(state, a, N, sought) if self._contacts else self._share(state, a, N, sought))
+            record(state, **found[-1].resultants)
         return self._result(sought, found)
 
     def _choose(self, state: State, a: Floats, N: Floats) -> list[CoordinateName]:
-        """Return the coordinates with forces: the preferred ones, and further ones up to the degrees of freedom."""
+        """Return the coordinates with forces: the preferred ones, and further ones up to the degrees of freedom.
+
+        With contacts, the latter are first of all those without drives.
+        """
         given = [iv for iv in self.motion.coordinates.tolist() if iv not in self._dependent]
         others = map(self._names.by_index, self._consistent.order(given))
         order = list(dict.fromkeys([*self._preferred, *(one for one in others if one in self._unknown)]))
         weights = self.drives.model.system.tree.weights[[one.iv for one in order]]
         rows = self._columns(state, a, self._equations.inverse_dynamics(state, a), order).T @ N
-        needed = {order[k].iv for k in spanning(rows * weights[:, None])} | {one.iv for one in self._preferred}
+        rank = (
+            np.argsort([one in self._driven for one in order], kind="stable") if self._contacts else range(len(order))
+        )
+        chosen = [rank[k] for k in spanning((rows * weights[:, None])[rank])]
+        needed = {order[k].iv for k in chosen} | {one.iv for one in self._preferred}
+        if self._contacts:
+            self._residual = [order[k] for k in chosen]
+            needed |= {one.iv for one in self._driven}
         return [one for one in self._names.all if one.iv in needed]
 
-    def _share(self, state: State, a: Floats, N: Floats, sought: list[CoordinateName]) -> tuple[Floats, Effort, Floats]:
+    def _balance(self, state: State, a: Floats, N: Floats, sought: list[CoordinateName]) -> _Instant:
+        """Return the forces of drives and contacts of least norm, and the residual; they then act."""
+        drives, driven, tree = self.drives, self._driven, self.drives.model.system.tree
+        assert self._contacts is not None
+        drives.forces[:] = drives.contacts[:] = 0.0
+        needed = self._equations.inverse_dynamics(state, a)
+        arms = tree.length * tree.weights[[one.iv for one in driven]]
+        B, rest = (self._columns(state, a, needed, some) for some in (driven, self._residual))
+        found = self._contacts.balance(self._equations.kinematics(state), N.T, needed, B * arms)
+        residual: Floats = np.asarray(np.linalg.solve(N.T @ rest, found.residual), np.float64)
+        forces = dict.fromkeys(sought, 0.0)
+        for one, force in zip((*driven, *self._residual), (*found.drives * arms, *residual), strict=True):
+            forces[one] += float(force)
+        for one, force in forces.items():
+            drives.forces[self._unknown.index(one)] = force
+        drives.contacts[:] = found.wrenches
+        required = np.array(list(forces.values()))
+        effort = Effort(np.zeros(0), required)
+        return _Instant(required, effort, np.zeros(0), found.contacts, residual, found.resultants)
+
+    def _share(self, state: State, a: Floats, N: Floats, sought: list[CoordinateName]) -> _Instant:
         """Return the required forces (c,), the activations and reserves that supply them, and the tensions (m,).
 
         The drives then have these forces.
@@ -286,7 +272,7 @@ class InverseProblem:
         drives.activations[:count] = effort.activations
         for one, force in zip(sought, effort.reserves, strict=True):
             drives.forces[self._unknown.index(one)] = force
-        return required, effort, self._equations.tensions(state)[:count]
+        return _Instant(required, effort, self._equations.tensions(state)[:count])
 
     def _columns(self, state: State, a: Floats, needed: Floats, sought: list[CoordinateName]) -> Floats:
         """Return the generalized forces B (n, c) of a unit force on each coordinate, of closing joints too."""
@@ -306,24 +292,47 @@ class InverseProblem:
         drive[:] = 0.0
         return found
 
-    def _result(self, sought: list[CoordinateName], found: list[tuple[Floats, Effort, Floats]]) -> InverseDynamics:
-        names, changes = self._names, self._consistent.changes
+    @property
+    def _acted(self) -> frozenset[int]:
+        """Indices in v of the coordinates on which actuators or muscles of the scene act."""
         moved = {text for entry in self.drives.model.names.muscles for text in entry.coordinates}
-        acted = self.drives.driven | {one.iv for one in names.all if one in map(names.find, moved)}
+        return self.drives.driven | {one.iv for one in self._names.all if one in map(self._names.find, moved)}
+
+    def _unbalanced(self, found: list[_Instant]) -> Iterator[str]:
+        """Report the largest residual of a motion with contacts, and at how many instants there is one."""
+        if not self._driven:
+            yield "no coordinate has a drive: contacts alone cause the motion; --on names coordinates with drives"
+        residuals = np.abs([one.residual for one in found])
+        sizes = [np.hstack([one.required, *(own.force for own in one.contacts)]) for one in found]
+        large = residuals > UNBALANCED * max(float(np.abs(own).max(initial=0.0)) for own in sizes)
+        if large.any():
+            count = np.count_nonzero(large.any(axis=1))
+            k, j = np.unravel_index(np.argmax(residuals), residuals.shape)
+            yield (
+                f"no admissible forces of contacts and drives cause the motion at {count} of {len(found)} instants: a "
+                f"residual of {residuals[k, j]:.3g} on {self._residual[j].name} at t = {self.motion.times[k]:g} s"
+            )
+
+    def _result(self, sought: list[CoordinateName], found: list[_Instant]) -> InverseDynamics:
+        names, changes, acted = self._names, self._consistent.changes, self._acted
+        if self._contacts:
+            acted = frozenset(one.iv for one in self._driven)
+        remarks = (*self._remarks, *(self._unbalanced(found) if self._contacts else ()))
         given = [names.by_index(int(iv)).name for iv in self.motion.coordinates]
         return InverseDynamics(
             times=self.motion.times,
             coordinates=tuple(sought),
-            forces=np.array([forces for forces, _, _ in found]),
-            residuals=tuple(one.name for one in sought if acted and one.iv not in acted),
+            forces=np.array([one.required for one in found]),
+            residuals=tuple(one.name for one in sought if (acted or self._contacts) and one.iv not in acted),
             muscles=self._muscles,
-            activations=np.array([effort.activations for _, effort, _ in found]),
-            tensions=np.array([tensions for _, _, tensions in found]),
-            reserves=np.array([effort.reserves for _, effort, _ in found]),
+            activations=np.array([one.effort.activations for one in found]),
+            tensions=np.array([one.tensions for one in found]),
+            reserves=np.array([one.effort.reserves for one in found]),
             changes={name: float(size) for name, size in zip(given, changes, strict=True) if size > ROUND_OFF},
             held=tuple(names.by_index(int(iv)).name for iv in self._consistent.held),
             ignored=self._ignored,
             left_out=self.drives.left_out,
-            remarks=self._remarks,
+            remarks=remarks,
             misfits=self._fitted.misfits,
+            contacts=tuple(one.contacts for one in found) if self._contacts else (),
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from multibody_cli.output.table_formats import Column
 from multibody_cli.studies.inverse.coordinates import CoordinateName
+from multibody_cli.studies.inverse.inverse_dynamics import InverseDynamics
 from multibody_cli.studies.inverse.kinematic_analysis import Kinematics
-from multibody_cli.studies.inverse.study import InverseDynamics
 
 
 def force_columns(found: InverseDynamics) -> list[Column]:
@@ -18,6 +18,12 @@ def force_columns(found: InverseDynamics) -> list[Column]:
     for k, one in enumerate(found.coordinates if found.muscles else ()):
         text = f"Part of the force on {one.name} that muscles do not supply."
         columns.append((f"{one.name}_reserve", kind_of(one)[1], text, found.reserves[:, k]))
+    touching = dict.fromkeys(name for contacts in found.contacts for one in contacts for name in one[:2])
+    for name in touching:
+        forces = found.contact_force(name)
+        for k, axis in enumerate("xyz"):
+            text = f"Resultant force of the contacts on {name}, world axes."
+            columns.append((f"{name}_contact_force_{axis}", "N", text, forces[:, k]))
     for k, name in enumerate(found.muscles):
         columns.append((f"{name}_activation", "1", f"Activation of {name}.", found.activations[:, k]))
     for k, name in enumerate(found.muscles):
