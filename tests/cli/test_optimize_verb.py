@@ -164,6 +164,46 @@ def test_nine_points_of_a_four_bar_linkage(mbsim: Command, folder: Path) -> None
     assert {key: found["best"][key] for key in known} == pytest.approx(known, abs=1e-6)
 
 
+CHEBYSHEV = """mbsim: 1
+name: chebyshev
+gravity: [0, 0, 0]
+vars: {r: 4.6, c: 2.3, half: "${c/2}"}
+bodies:
+  across: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  up: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  coupler: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  left: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  right: {mass: 1, inertia: {principal: [1, 1, 1]}}
+joints:
+  X: {type: prismatic, child: across, axis: [1, 0, 0], q: 2}
+  Y: {type: prismatic, parent: across, child: up, axis: [0, 1, 0], q: 4}
+  turn: {type: revolute, parent: up, child: coupler, axis: [0, 0, 1], motion: {position: "pi/2*(t - 1)"}}
+  A: {type: revolute, parent: coupler, child: left, axis: [0, 0, 1], origin: {position: ["${half}", 0, 0]}, q: -0.927}
+  B: {type: revolute, parent: coupler, child: right, axis: [0, 0, 1], origin: {position: ["${-half}", 0, 0]}, q: 0}
+  C: {type: revolute, child: left, axis: [0, 0, 1], origin: {position: [-2, 0, 0]},
+    child_origin: {position: ["${r}", 0, 0]}}
+  D: {type: revolute, child: right, axis: [0, 0, 1], origin: {position: [2, 0, 0]},
+    child_origin: {position: ["${r}", 0, 0]}}
+simulation: {duration: 2, step: 100 ms, assembly_tolerance: 10}
+output: {every: 1 s}
+"""
+
+
+def test_the_proportions_of_chebyshev_in_a_third_of_the_runs_with_derivatives(mbsim: Command, folder: Path) -> None:
+    """Chebyshev's approximate straight line: cranks of 5 and a coupler of 2 on a frame of 4.
+
+    The midpoint of the coupler is at the height 4 in the middle and above both ends of the frame, where the coupler is
+    upright: (r - c/2)^2 = r^2 - (2 + c/2)^2 and 16 + (r - c)^2 = r^2, which c = 2 and r = 5 alone satisfy.
+    """
+    distance = "(bodies.coupler.position.x - 2*(1 - t))**2 + (bodies.coupler.position.y - 4)**2@mean"
+    words = ("--minimize", distance, "--vary", "vars.r=4.6,3.5,7", "--vary", "vars.c=2.3,1,3")
+    found, other = (minimized(mbsim, CHEBYSHEV, *words, "--algorithm", name) for name in ("slsqp", "cobyqa"))
+    assert found["derivatives"] == "exact derivatives"
+    for one in (found, other):
+        assert (one["best"]["vars.r"], one["best"]["vars.c"]) == pytest.approx((5.0, 2.0), abs=1e-6)
+    assert 3 * found["runs"] <= other["runs"]
+
+
 @pytest.mark.parametrize("algorithm", ["slsqp", "cobyqa"])
 def test_constraints_hold_at_the_optimum(mbsim: Command, folder: Path, algorithm: str) -> None:
     """The point of the line x + y = 1 with y >= 0.2 that is nearest to (2, 1): (0.8, 0.2) instead of (1, 0)."""
