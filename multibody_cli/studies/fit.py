@@ -331,6 +331,12 @@ class _Problem:
         self._runs += 1
         if not outcome.reached_end:
             raise RunFailed(f"the run with {', '.join(settings)} {outcome.status}: {outcome.message}")
+        end, last = float(trajectory.time[-1]), float(self._measurements.times[-1])
+        if end < last * (1.0 - ROUND_OFF):
+            raise RunFailed(
+                f"the run with {', '.join(settings)} ends at t = {end:.6g} s, before the last measured instant, "
+                f"{last:g} s"
+            )
         self._alarms = tuple(alarm for alarm in outcome.alarms if alarm.level != "note")
         scalars = self._measurements.scalars_of(trajectory)
         self._measurements = self._measurements.in_radians(scalars)

@@ -251,3 +251,23 @@ def test_the_alarms_of_the_run_with_the_fitted_values_are_reported(mbsim: Comman
     write(folder / "data.csv", {"time": time, "joints/rail/q": measured})
     ending = mbsim("fit", "cart.yaml", "--data", "data.csv", "--vary", "bodies.cart.mass=2")
     assert "warning: the run with these values: " in ending.stderr
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_a_run_that_ends_before_the_last_measured_instant_is_no_measured_motion(
+    mbsim: Command, folder: Path, adaptive: bool
+) -> None:
+    """An event ends the run at q = 1.2, after 0.507 s of 1 s: nothing is extrapolated."""
+    text = CART + 'events: {wall: {when: "joints.rail.q - 1.2", end: true}}\n'
+    (folder / "cart.yaml").write_text(
+        text.replace("step: 10 ms", "step: 10 ms, integrator: dop853") if adaptive else text
+    )
+    times = np.linspace(0.0, 1.0, 11)
+    write(folder / "cart.csv", {"time": times, "joints/rail/q": 0.5 + times + 0.75 * times**2})
+    ending = mbsim("fit", "cart.yaml", "--data", "cart.csv", "--vary", "joints.rail.force=3")
+    assert ending.code == 1
+    assert "ends at t = 0.507" in ending.stderr
+    assert "before the last measured instant, 1 s" in ending.stderr
+    shorter = times <= 0.5
+    write(folder / "cart.csv", {"time": times[shorter], "joints/rail/q": (0.5 + times + 0.75 * times**2)[shorter]})
+    assert mbsim("fit", "cart.yaml", "--data", "cart.csv", "--vary", "joints.rail.force=2.9").code == 0
