@@ -74,6 +74,11 @@ def verb(
     show_json(_as_data(found, names)) if as_json else _show(found)
     if found.free:
         messages.note(f"{counted(found.free, 'exponent')} of 0: no force opposes these displacements, or these rates")
+    if not found.steady:
+        messages.note(
+            "the state accelerates: the modes are those relative to the accelerated motion, for a short time, and "
+            "depend on the coordinates; `--equilibrium` has those about an equilibrium"
+        )
     if output is not None:
         record_mode(prepared, subject, found, number or 1, output, force)
         messages.detail(f"wrote {output}") if as_json else show(f"wrote {output}")
@@ -131,4 +136,5 @@ def _as_data(found: Modes, names: list[tuple[str, int]]) -> dict[str, Any]:
         ],
         "undamped_frequencies": [float(value) for value in found.undamped],
         "free_exponents": found.free,
+        "steady": found.steady,
     }

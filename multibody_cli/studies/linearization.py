@@ -10,6 +10,9 @@ states on the constraints leaves the state along each column of P and of N: the 
 projected onto the constraints, positions first and then velocities, which brings in the derivatives of the rows along
 the displacement.  With X and Y the derivatives of x and dx/dt along all curves, A = Y X^-1.
 
+Where the state accelerates, A depends on the states: in other states z = h(x) it is H A H^-1 plus the derivative of H
+along dx/dt, times H^-1.  Named coordinates are therefore states by themselves, in place of those along P and N.
+
 Limits and flanks of gears with backlash are one-sided rows.  Those that are pressed at the state are equalities, and
 the others are left out: A is that of the present mode of contact.
 
@@ -80,7 +83,7 @@ class LinearModel(NamedTuple):
     `closed` are the elements whose limits or flanks the state presses, such as `joints.hinge`: A is that of motions in
     which these stay closed.  `touching` are those at limits or flanks without force, which count as open.  `errors` are
     those of A: of the differences, or if `is_exact` of dual numbers, which take their place where their errors are more
-    than round-off.
+    than round-off.  `accelerations` (k,) are those of the state along N: if they are 0, the motion is steady.
     """
 
     A: Floats
@@ -94,6 +97,7 @@ class LinearModel(NamedTuple):
     D: Floats
     errors: Floats
     is_exact: bool
+    accelerations: Floats
 
 
 class Input(NamedTuple):
@@ -122,13 +126,28 @@ def no_outputs(_q: Floats, _v: Floats) -> Floats:
     return np.zeros(0)
 
 
+States = Callable[[Floats, Floats], tuple[Floats, Floats]]
+"""The rows (p, nv) and (k, nv) that map the deviations of q and v to the states, from the bases P and N."""
+
+
+def tangent_states(P: Floats, N: Floats) -> tuple[Floats, Floats]:
+    """Return P^T and N^T."""
+    return P.T, N.T
+
+
 def inputs_of_forces(model: Model, forces: Floats, columns: Integers) -> list[Input]:
     """Return the inputs of applied forces (m,), by their indices in v."""
     names = model.names.coordinates
     return [Input(names[iv].removeprefix("joint "), forces, (k,)) for k, iv in enumerate(columns)]
 
 
-def linearize(model: Model, state: State, inputs: Sequence[Input] = (), outputs: Outputs = no_outputs) -> LinearModel:
+def linearize(
+    model: Model,
+    state: State,
+    inputs: Sequence[Input] = (),
+    outputs: Outputs = no_outputs,
+    states: States = tangent_states,
+) -> LinearModel:
     """Linearize the motion about a state.
 
     Parameters
@@ -139,6 +158,8 @@ def linearize(model: Model, state: State, inputs: Sequence[Input] = (), outputs:
         A state that satisfies loops and constraints.
     inputs, outputs
         The inputs of the model, and its outputs.
+    states
+        The states x; by default those of `LinearModel`.
 
     Raises
     ------
@@ -146,7 +167,7 @@ def linearize(model: Model, state: State, inputs: Sequence[Input] = (), outputs:
         Bodies without inertia can move, or an acceleration is not finite.
     """
     load_states(model.system.forces.states, state.z)
-    return _Linearizer(model, state, outputs).linearize(state, inputs)
+    return _Linearizer(model, state, outputs, states).linearize(state, inputs)
 
 
 def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
@@ -176,7 +197,8 @@ class _Linearizer:
     One-sided rows that the state presses are equalities; the others are not written, and never become active.
     """
 
-    def __init__(self, model: Model, state: State, outputs: Outputs) -> None:
+    def __init__(self, model: Model, state: State, outputs: Outputs, states: States) -> None:
+        self._states = states
         rows, tree = np.array(model.system.rows), model.system.tree
         rows["primary"] = 0
         tree = tree._replace(inboard_joints=tree.inboard_joints[:0])
@@ -224,17 +246,18 @@ class _Linearizer:
         size = 3 * nv + len(self._outputs(state.q, state.v))
         curves = np.reshape([*moved, *changed], (len(moved) + len(changed), 2, size))
         dq, dv, da, dy = np.split(curves[:, 0].T, (nv, 2 * nv, 3 * nv))
-        X = np.concatenate([P.T @ dq, N.T @ dv])
-        Y = np.concatenate([P.T @ (dv + self._turning(state) @ dq), N.T @ da])
+        Q, V = self._states(P, N)
+        X = np.concatenate([Q @ dq, V @ dv])
+        Y = np.concatenate([Q @ (dv + self._turning(state) @ dq), V @ da])
         A = np.linalg.solve(X.T, Y.T).T
         _, ev, ea, _ = np.split(curves[:, 1].T, (nv, 2 * nv, 3 * nv))
-        errors = np.concatenate([np.abs(P.T) @ ev, np.abs(N.T) @ ea]) @ np.abs(np.linalg.inv(X))
+        errors = np.concatenate([np.abs(Q) @ ev, np.abs(V) @ ea]) @ np.abs(np.linalg.inv(X))
         scale = np.append(np.full(P.shape[1], rate**2), np.full(N.shape[1], rate))
         errors[P.shape[1] :] += ACCURACY * scale
         responses = np.reshape([self._response(state, one, rate)[0] for one in inputs], (len(inputs), size)).T
         dq, dv, da, du = np.split(responses, (nv, 2 * nv, 3 * nv))
-        C, moved_by = np.linalg.solve(X.T, dy.T).T, np.concatenate([P.T @ dq, N.T @ dv])  # a drive moves constraints
-        B = np.concatenate([P.T @ (dv + self._turning(state) @ dq), N.T @ da]) - A @ moved_by
+        C, moved_by = np.linalg.solve(X.T, dy.T).T, np.concatenate([Q @ dq, V @ dv])  # a drive moves constraints
+        B = np.concatenate([Q @ (dv + self._turning(state) @ dq), V @ da]) - A @ moved_by
         D = du - C @ moved_by
         largest = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
         round_off = ROUND_OFF * (largest + scale)
@@ -246,7 +269,8 @@ class _Linearizer:
         else:
             is_exact = False
         elements = self._elements(self._closed), self._elements(self._touching)
-        return LinearModel(A, B, N[:n], P[:n], tuple(one.name for one in inputs), *elements, C, D, errors, is_exact)
+        names, a = tuple(one.name for one in inputs), N.T @ self._accelerations(state)
+        return LinearModel(A, B, N[:n], P[:n], names, *elements, C, D, errors, is_exact, a)
 
     def _exact(self, state: State, linear: Linearization, inputs: Sequence[Input]) -> tuple[Floats, Floats] | None:
         """Return A and B by dual numbers; None where the kernels have no rule for an operation."""
@@ -262,8 +286,9 @@ class _Linearizer:
         moved = exact_derivatives(self._system, self._work, self._dynamics, near, linear, shifts, changes, inputs)
         if moved is None:
             return None
-        X = np.concatenate([P.T @ moved.q, N.T @ moved.v])
-        Y = np.concatenate([P.T @ (moved.v + self._turning(state) @ moved.q), N.T @ moved.a])
+        Q, V = self._states(P, N)
+        X = np.concatenate([Q @ moved.q, V @ moved.v])
+        Y = np.concatenate([Q @ (moved.v + self._turning(state) @ moved.q), V @ moved.a])
         A = np.linalg.solve(X[:, :k].T, Y[:, :k].T).T
         return A, Y[:, k:] - A @ X[:, k:]
 
@@ -290,6 +315,11 @@ class _Linearizer:
 
         return np.array(min((differences(offset * size) for offset in OFFSETS), key=error))
 
+    def _accelerations(self, state: State) -> Floats:
+        """Return the accelerations (nv,) of a state."""
+        nothing = np.zeros(self._model.nv)
+        return self._deviation(state, nothing, nothing)[2 * self._model.nv : 3 * self._model.nv]
+
     def _motion(self, state: State, v: Floats) -> float:
         """Return the largest motion of a body with rates v (nv,), 1/s: angular, or linear by the length."""
         tree, bodies = self._system.tree, self._work.bodies
@@ -301,9 +331,7 @@ class _Linearizer:
 
     def _rate(self, state: State) -> float:
         """Return the rate of the motion, 1/s: of the bodies, or of an acceleration from rest; 1 at rest without any."""
-        nothing, accelerations = np.zeros(self._model.nv), slice(2 * self._model.nv, 3 * self._model.nv)
-        a = self._deviation(state, nothing, nothing)[accelerations]
-        return max(self._motion(state, state.v), np.sqrt(self._motion(state, a))) or 1.0
+        return max(self._motion(state, state.v), np.sqrt(self._motion(state, self._accelerations(state)))) or 1.0
 
     def _response(self, state: State, one: Input, rate: float) -> Floats:
         """Return the derivatives of q, v, the accelerations and outputs with respect to an input, and their errors."""

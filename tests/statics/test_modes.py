@@ -143,26 +143,60 @@ def test_the_modes_of_the_bicycle_have_the_printed_digits(speed: int) -> None:
         assert np.abs(np.array(exponents) - value).min() < 1e-12, value
 
 
+FOURBAR = runpy.run_path(str(Path(__file__).with_name("test_static_scenes.py")))
+
+
+def rates(of: Any, angle: float) -> Any:
+    """Return the derivative by the angle of the crank, by a complex step."""
+    return np.array(of(complex(angle, 1e-30))).imag / 1e-30
+
+
+def turn_of_coupler(angle: complex) -> complex:
+    P, Q = FOURBAR["tips"](angle)
+    return np.arctan((Q - P)[1] / (Q - P)[0])
+
+
+def turn_of_rocker(angle: complex) -> complex:
+    Q = FOURBAR["tips"](angle)[1]
+    return np.arctan(Q[1] / (Q[0] - 2.2))
+
+
+def inertia(angle: float) -> float:
+    """Return the inertia for the rate of the crank."""
+    P, Q = (rates(lambda x, k=k: FOURBAR["tips"](x)[k], angle) for k in (0, 1))
+    middle = (P + Q) / 2
+    own = 1.0 * (P @ P) / 4 + 0.1 + 2.0 * (middle @ middle) + 0.7 * rates(turn_of_coupler, angle) ** 2
+    return float(own + 1.5 * (Q @ Q) / 4 + 0.3 * rates(turn_of_rocker, angle) ** 2)
+
+
+def slope(of: Any, angle: float, h: float) -> float:
+    """Return the derivative of real values, by differences of fourth order."""
+    return float(np.dot([of(angle + s * h) for s in (-2, -1, 1, 2)], [1, -8, 8, -1]) / (12 * h))
+
+
 def test_a_fourbar_has_the_frequency_of_its_energies() -> None:
     """One angle: w^2 = U''/(T'' of the rate), both by complex steps through the circles that close the loop."""
-    fourbar = runpy.run_path(str(Path(__file__).with_name("test_static_scenes.py")))
-    angle = mbsim.equilibrium(fourbar["fourbar"](0.9))["a"]
-    h = 1e-5
-    slopes = [fourbar["energy"](complex(angle + s * h, 1e-30)).imag / 1e-30 for s in (-2, -1, 1, 2)]
-    stiffness = np.dot(slopes, [1, -8, 8, -1]) / (12 * h)
-
-    def rates(of: Any) -> Any:
-        return np.array(of(complex(angle, 1e-30))).imag / 1e-30
-
-    P, Q = (rates(lambda x, k=k: fourbar["tips"](x)[k]) for k in (0, 1))
-    turn = rates(lambda x: np.arctan((lambda d: d[1] / d[0])(np.subtract(*fourbar["tips"](x)[::-1]))))
-    rocker = rates(lambda x: np.arctan((lambda q: q[1] / (q[0] - 2.2))(fourbar["tips"](x)[1])))
-    middle = (P + Q) / 2
-    inertia = 1.0 * (P @ P) / 4 + 0.1 + 2.0 * (middle @ middle) + 0.7 * turn**2
-    inertia += 1.5 * (Q @ Q) / 4 + 0.3 * rocker**2
-    [mode] = mbsim.modes(fourbar["fourbar"](0.9), equilibrium=True).modes
-    assert mode.exponent.imag == pytest.approx(math.sqrt(stiffness / inertia), rel=1e-9)
+    angle = mbsim.equilibrium(FOURBAR["fourbar"](0.9))["a"]
+    stiffness = slope(lambda x: rates(FOURBAR["energy"], x), angle, 1e-5)
+    found = mbsim.modes(FOURBAR["fourbar"](0.9), equilibrium=True)
+    [mode] = found.modes
+    assert found.steady
+    assert mode.exponent.imag == pytest.approx(math.sqrt(stiffness / inertia(angle)), rel=1e-9)
     assert sum(mode.bodies.values()) == pytest.approx(1.0, abs=0.06)  # without small shares
+
+
+def test_a_fourbar_that_accelerates_has_the_derivative_of_the_acceleration_of_the_named_coordinate() -> None:
+    """At rest, but no equilibrium: s'' = -ds/da U'(a)/I(a), and A depends on the coordinate s."""
+    coordinates = {"a": lambda a: a, "b": lambda a: turn_of_coupler(a) - a, "d": turn_of_rocker}
+    found = mbsim.linearize(FOURBAR["fourbar"](0.9))
+    name = found.states[0].removeprefix("q/")
+    each = {
+        own: slope(lambda x, s=s: -rates(s, x) * rates(FOURBAR["energy"], x) / inertia(x), 0.9, 1e-3) / rates(s, 0.9)
+        for own, s in coordinates.items()
+    }
+    assert len({round(value, 1) for value in each.values()}) == 3
+    np.testing.assert_allclose(found.A, [[0, 1], [each[name], 0]], rtol=1e-8, atol=1e-9)
+    assert not mbsim.modes(FOURBAR["fourbar"](0.9)).steady
 
 
 @pytest.mark.parametrize("scene", ["bushing", "leg_muscles", "floating_ring", "board_on_surface"])
@@ -201,12 +235,11 @@ joints: {{rail: {{type: prismatic, axis: [1, 0, 0], child: box, stiffness: 50, d
 
 
 def test_states_of_a_loop_are_independent_coordinates() -> None:
-    fourbar = runpy.run_path(str(Path(__file__).with_name("test_static_scenes.py")))
-    found = mbsim.linearize(fourbar["fourbar"](0.9), equilibrium=True, outputs=["joints/a/q", "joints/c/q"])
+    found = mbsim.linearize(FOURBAR["fourbar"](0.9), equilibrium=True, outputs=["joints/a/q", "joints/c/q"])
     [q, v] = found.states
     assert q[2:] == v[2:]
     assert q[2:] in ("a", "b", "d")
-    [mode] = mbsim.modes(fourbar["fourbar"](0.9), equilibrium=True).modes
+    [mode] = mbsim.modes(FOURBAR["fourbar"](0.9), equilibrium=True).modes
     np.testing.assert_allclose(np.linalg.eigvals(found.A).imag.max(), mode.exponent.imag, rtol=1e-10)
     with pytest.raises(mbsim.ArgumentError, match="--input force/x: no such input"):
-        mbsim.linearize(fourbar["fourbar"](0.9), inputs=["force/x"])
+        mbsim.linearize(FOURBAR["fourbar"](0.9), inputs=["force/x"])

@@ -21,7 +21,7 @@ from scipy.linalg import eig, matrix_balance
 from scipy.sparse.csgraph import connected_components
 
 from multibody_cli.errors import RunFailed
-from multibody_cli.immutable import Immutable
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.linearized_motion import Complex
 from multibody_cli.kernel import Floats, Integers
 from multibody_cli.mass import MassProperties
@@ -31,7 +31,7 @@ from multibody_cli.statics.rest import with_held_motions
 from multibody_cli.statics.search import Equilibrium
 from multibody_cli.statics.second_variation import CERTAIN, diagonal
 from multibody_cli.statics.unbalanced_forces import UnbalancedForces
-from multibody_cli.studies.doctor.small_motions import shares_of_bodies
+from multibody_cli.studies.doctor.small_motions import AT_REST, shares_of_bodies
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.linearization import linearize
 from multibody_cli.studies.vibration.elements import energies_of_elements, shares
@@ -96,11 +96,15 @@ class Modes(Immutable, eq=False):
         where they are not known.
     free
         Number of exponents that are 0.
+    steady
+        Whether the state is an equilibrium or a steady motion; else the modes are those relative to the accelerated
+        motion, for a short time, and depend on the coordinates.
     """
 
     modes: tuple[Mode, ...]
     undamped: Floats
     free: int
+    steady: bool
 
 
 def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> Modes:
@@ -153,7 +157,10 @@ def _at_state(model: Model, state: State, masses: Mapping[str, MassProperties]) 
     shapes = np.zeros((model.nv, len(exponents)), np.complex128)
     P = linear.position_basis
     shapes[: len(P)] = P @ vectors[: P.shape[1]]
-    return _sorted(model, state, masses, _balancing(model, state), exponents, shapes, np.zeros(0))
+    found = _sorted(model, state, masses, _balancing(model, state), exponents, shapes, np.zeros(0))
+    N, tree = linear.basis, model.system.tree
+    most = np.abs(N @ linear.accelerations * tree.weights[: len(N)]).max(initial=0.0)
+    return replace(found, steady=bool(most <= AT_REST * (tree.rate**2 + np.abs(exponents).max(initial=0.0) ** 2)))
 
 
 def _balancing(model: Model, state: State) -> Floats:
@@ -202,7 +209,7 @@ def _sorted(
     still = exponents == 0.0
     kept = np.flatnonzero(~still & (exponents.imag >= 0.0))
     if len(kept) == 0:
-        return Modes((), undamped, int(np.count_nonzero(still)))
+        return Modes((), undamped, int(np.count_nonzero(still)), steady=True)
     sized = shapes[:, kept] * model.system.tree.weights[:, None]
     most = np.argmax(np.abs(sized), axis=0)
     order = _order(exponents[kept], most)
@@ -214,7 +221,7 @@ def _sorted(
         kind = "oscillates" if s.imag > 0.0 else grows
         bodies = shares_of_bodies(masses, held, state, own[:, k])
         found.append(Mode(kind, s, own[:, k], bodies, shares(energies, k)))
-    return Modes(tuple(found), undamped, int(np.count_nonzero(still)))
+    return Modes(tuple(found), undamped, int(np.count_nonzero(still)), steady=True)
 
 
 def _order(exponents: Complex, most: Integers) -> Integers:

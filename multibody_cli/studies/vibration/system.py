@@ -1,18 +1,18 @@
 """Linear system dx/dt = A x + B u, y = C x + D u of a scene about a state, with names.
 
 The states are independent coordinates and rates: as many as the motion has, chosen so that all others follow from them
-best.  With P and N the bases of displacements and velocities of the linear model and P', N' their rows of these
-coordinates, x' = diag(P', N') x.
+best.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag, qr
+from scipy.linalg import qr
 
 from multibody_cli.errors import ArgumentError, UnknownName, nearest
 from multibody_cli.immutable import Immutable, replace
@@ -109,17 +109,15 @@ def linear_system(
     chosen = [_named(known, name) for name in inputs if name not in driven] or ([] if inputs else known)
     levels = [Input("", model.system.forces.signals.operand, (one,)) for one in places_of_drives.T.ravel().tolist()]
     measured = _Channels(prepared.with_compiled(model=model), subject, outputs)
-    linear = linearize(model, state, [*chosen, *levels], measured)
-    P, N = linear.position_basis, linear.basis
-    places, rates = _independent(model, P), _independent(model, N)
-    to_states = block_diag(P[places], N[rates])
-    A, B = to_states @ np.linalg.solve(to_states.T, linear.A.T).T, to_states @ linear.B
+    linear = linearize(model, state, [*chosen, *levels], measured, partial(_independent_states, model))
+    places, rates = _independent(model, linear.position_basis), _independent(model, linear.basis)
+    A, B, C, D = linear.A, linear.B, linear.C, linear.D
     letters = ("q", places), ("v", rates)
     states = tuple(f"{letter}/{names.by_index(int(iv)).name}" for letter, own in letters for iv in own)
-    C, D, measures = np.linalg.solve(to_states.T, linear.C.T).T, linear.D, tuple(measured.names)
+    measures = tuple(measured.names)
     if not outputs:
         C, D, measures = np.eye(len(places), len(A)), np.zeros((len(places), B.shape[1])), states[: len(places)]
-    exponents, _ = exponents_of(linear.A, linear.errors)
+    exponents, _ = exponents_of(A, linear.errors)
     if driven:
         A, B, C, D = _with_states_of_drives(A, B, C, D, len(driven))
         own = tuple(name.removeprefix(DRIVE) for name in driven)
@@ -170,6 +168,12 @@ def _independent(model: Model, basis: Floats) -> Integers:
     weights = model.system.tree.weights[: len(basis), None]
     _, _, order = qr((basis * weights).T, pivoting=True, mode="economic")
     return np.sort(order[: basis.shape[1]])
+
+
+def _independent_states(model: Model, P: Floats, N: Floats) -> tuple[Floats, Floats]:
+    """Return the rows that select the independent coordinates and rates."""
+    each = np.eye(len(P))
+    return each[_independent(model, P)], each[_independent(model, N)]
 
 
 class _Channels:
