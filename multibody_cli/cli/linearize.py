@@ -129,18 +129,17 @@ def _write(found: LinearSystem, suffix: str, path: Path) -> None:
 
     matrices = {name: getattr(found, name) for name in "ABCD"}
     names = {name: list(getattr(found, name)) for name in ("states", "inputs", "outputs")}
+    about = {"time": found.time, "derivatives": found.derivatives}
     if suffix == ".json":
         data = {name: matrix.tolist() for name, matrix in matrices.items()}
-        path.write_text(
-            json.dumps({**data, **names, "time": found.time, "derivatives": found.derivatives}, indent=1) + "\n",
-            encoding="utf-8",
-        )
+        path.write_text(json.dumps({**data, **names, **about}, indent=1) + "\n", encoding="utf-8")
     elif suffix == ".npz":
+        arrays = {name: np.array(own) for name, own in {**names, **about}.items()}
         with path.open("wb") as file:
-            np.savez(file, allow_pickle=False, **matrices, **{name: np.array(own) for name, own in names.items()})
+            np.savez(file, allow_pickle=False, **matrices, **arrays)
     else:
         from scipy.io import savemat
 
         cells = {name: np.array(own, dtype=object) for name, own in names.items()}
         with path.open("wb") as file:
-            savemat(file, {**matrices, **cells, "time": found.time}, oned_as="column")
+            savemat(file, {**matrices, **cells, **about}, oned_as="column")
