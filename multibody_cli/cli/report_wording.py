@@ -122,10 +122,10 @@ def row_of(finding: DatasetDifference) -> dict[str, Any]:
     worst, largest = finding.worst, finding.largest
     return {
         "dataset": finding.path,
-        "largest": largest.place.difference if largest else 0.0,
+        "largest": largest.place.difference if largest else 0.0 if finding.compared else None,
         "units": finding.units if len(finding.units) < 12 else "mixed",
-        "worst": worst.place.difference if worst else 0.0,
-        "x tolerance": finding.excess,
+        "worst": worst.place.difference if worst else 0.0 if finding.compared else None,
+        "x tolerance": finding.excess if finding.compared else None,
         "at s": worst.time if worst else None,
         "where": str(worst) if worst else "",
         "rtol": finding.tolerance.rtol,

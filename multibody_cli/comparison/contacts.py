@@ -88,19 +88,22 @@ def compare_contacts(
         path: Differences(policy.tolerance_of(reference.contacts[path]), reference.contacts[path].same)
         for path in paths
     }
+    loads = [path for path in (NORMAL_IMPULSE, TANGENTIAL_IMPULSE, MOMENT_IMPULSE, MODE) if path in gathered]
     undetermined = 0
     for instant, (one, other) in enumerate(_instants(reference, result, common, paths)):
         left, right = _paired(one, other)
         redistributed = np.zeros(len(left), np.bool_)
-        if NORMAL_IMPULSE in gathered:
+        values = {
+            path: (_rows_or_nan(one.columns[path], left), _rows_or_nan(other.columns[path], right)) for path in gathered
+        }
+        if NORMAL_IMPULSE in gathered and any(gathered[path].exceeds(*values[path]) for path in loads):
             with np.errstate(invalid="ignore", over="ignore"):  # numbers may not be finite
                 redistributed = _redistributed(one, other, left, right, gathered[NORMAL_IMPULSE].tolerance)
         undetermined += bool(redistributed.any())
-        for path in gathered:
-            pairs = _rows_or_nan(one.columns[path], left), _rows_or_nan(other.columns[path], right)
-            if path in (NORMAL_IMPULSE, TANGENTIAL_IMPULSE, MOMENT_IMPULSE, MODE):
-                pairs[1][redistributed] = pairs[0][redistributed]
-            gathered[path].add(pairs[0][None], pairs[1][None], instant)
+        for path, (ours, theirs) in values.items():
+            if path in loads:
+                theirs[redistributed] = ours[redistributed]
+            gathered[path].add(ours[None], theirs[None], instant)
     if undetermined:
         notes.append(
             f"at {undetermined} of {common.number} instants only the distribution of impulses among the contacts of "

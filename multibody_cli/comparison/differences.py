@@ -74,6 +74,12 @@ class Differences:
     worst: ComparedValue | None = None
     first: ComparedValue | None = None
 
+    def exceeds(self, reference: Floats, result: Floats) -> bool:
+        """Return whether values (K, ...) differ beyond tolerance; they are not accumulated."""
+        alone = Differences(self.tolerance, self.same)
+        alone.add(reference, result, 0)
+        return alone.exceeding > 0
+
     def add(self, reference: Floats, result: Floats, row: int) -> None:
         """Compare values (K, ...) of both runs; `row` is the number of preceding pairs of instants."""
         self.compared += reference.size

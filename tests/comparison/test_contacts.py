@@ -153,6 +153,15 @@ def corners(*loads: float) -> list[dict[str, Any]]:
     return [{"point": point, "normal_impulse": load} for point, load in zip(places, loads, strict=True)]
 
 
+def test_impulses_within_tolerance_have_no_note_and_their_difference(run: Path) -> None:
+    found = compared(run, [[], corners(2, 2, 2, 2), [], []], [[], corners(2 + 1e-11, 2, 2, 2), [], []])
+    assert found.same
+    assert not [note for note in found.notes if "distribution of impulses" in note]
+    [loads] = [one for one in found.findings if one.path == "contacts/normal_impulse"]
+    assert loads.largest is not None
+    assert loads.largest.place.difference == pytest.approx(1e-11, rel=1e-4)
+
+
 def test_impulses_with_equal_resultants_do_not_differ(run: Path) -> None:
     """Statics leaves one of the four loads undetermined: adding (1, -1, 1, -1) changes neither force nor moment."""
     found = compared(run, [[], corners(2, 2, 2, 2), [], []], [[], corners(3, 1, 3, 1), [], []])
