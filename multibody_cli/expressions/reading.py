@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -111,7 +112,7 @@ def parse(text: str, dialect: Dialect = SIGNAL) -> Expression:
     try:
         body = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ExpressionError(f"`{text}` is not an expression") from None
+        raise ExpressionError(f"`{text}` is not an expression{_hint_on_units(text)}") from None
     names: set[str] = set()
     functions: set[str] = set()
     references: dict[str, Reference] = {}
@@ -124,6 +125,20 @@ def parse(text: str, dialect: Dialect = SIGNAL) -> Expression:
     except ExpressionError as error:
         raise ExpressionError(f"`{text}`: {error}") from None
     return Expression(text, frozenset(names.difference(references)), body, references, frozenset(functions))
+
+
+_NUMBER_WITH_WORD = re.compile(r"(?<![\w.])\d+\.?\d*\s*(?!(?:and|or|if|else|in|not|e[+-]?\d+)\b)[a-zA-Z]+")
+
+
+def _hint_on_units(text: str) -> str:
+    """Return advice on a number that is followed by a word, as in `sin(20 deg)`."""
+    found = _NUMBER_WITH_WORD.search(text)
+    if found is None:
+        return ""
+    return (
+        f": `{found.group()}` is a number with a word; numbers are in SI units, as `20*pi/180` for 20 deg, or have a "
+        "name in `vars`, and products have a `*`"
+    )
 
 
 def require_names(expression: Expression, valid: Collection[str]) -> None:

@@ -65,6 +65,14 @@ REMEDIES = {
 }
 
 
+def _unfinished(file: Path, result: Path, end: str) -> str:
+    """Return the refusal of a file from a run that can be continued."""
+    return (
+        f"{file} exists, from a run that {end}: `mbsim run --resume {result}` continues it, --force replaces it, "
+        "-o chooses another name"
+    )
+
+
 class Continued(NamedTuple):
     """A run to continue: the file with its rows, and its checkpoint."""
 
@@ -113,6 +121,8 @@ class Hdf5Sink:
         keep_part: bool = False,
     ) -> None:
         self.path = without_links(Path(path))
+        if self.path.is_file() and checkpoint_path(self.path).exists() and not force:
+            raise ArgumentError(_unfinished(self.path, self.path, "was interrupted"))
         require_replaceable(self.path, force)
         require_hdf5_name(self.path)
         self.part = part_path(self.path)
@@ -124,10 +134,7 @@ class Hdf5Sink:
         with self._translating_errors():
             refuse_while_written(self.part)
         if os.path.lexists(self.part) and not force:
-            raise ArgumentError(
-                f"{self.part} exists, from a run that was killed: `mbsim run --resume {self.path}` continues it, "
-                "--force replaces it, -o chooses another name"
-            )
+            raise ArgumentError(_unfinished(self.part, self.path, "was killed"))
         self._continued = continued
         self._keep_part = keep_part
         self._channels = channels

@@ -15,6 +15,7 @@ import pytest
 from command_result import Command
 
 from multibody_cli import timeline
+from multibody_cli.errors import ArgumentError
 from multibody_cli.output.checkpoint import checkpoint_path
 from multibody_cli.output.hdf5 import Continued, Hdf5Sink
 from multibody_cli.output.trajectory import read_trajectory
@@ -86,6 +87,8 @@ def test_a_run_that_is_interrupted_and_resumed_has_the_same_bytes(name: str, tmp
     generator = random.Random(name)
     status = run(simulation, tmp_path / "parts.h5", after(generator.randrange(1, 20)))
     assert status == "interrupted"
+    with pytest.raises(ArgumentError, match=r"was interrupted: `mbsim run --resume .*parts\.h5` continues it"):
+        Hdf5Sink(tmp_path / "parts.h5")
     for _ in range(2):
         found = find_resumption(tmp_path / "parts.h5")
         assert (found.continued is None) == (name == "compressed")  # whole blocks only
@@ -136,6 +139,7 @@ def test_a_resumed_run_raises_the_alarms_of_the_whole_run(tmp_path: Path) -> Non
 PROGRAM = """
 import functools, os, signal, sys
 from multibody_cli import timeline
+from multibody_cli.errors import ArgumentError
 from multibody_cli.cli.app import main
 
 timeline.FLUSH_AFTER = 0.0
