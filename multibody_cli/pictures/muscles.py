@@ -104,7 +104,7 @@ def draw_muscle(spec: MuscleSpec, trajectory: Trajectory, name: str, style: Styl
         by_tendon.text(0.5, 0.5, "the tendon is rigid", ha="center")
     by_time.plot(points.time, points.activation, label="activation")
     by_time.plot(points.time, points.tension, label="tension / max_isometric_force")
-    by_time.set(xlabel="time (s)")
+    by_time.set(xlabel="time, s")
     for axes in (by_length, by_velocity, by_time, *[by_tendon] * elastic):
         axes.locator_params(axis="x", nbins=6)
         axes.legend(handles=[line for line in axes.get_lines() if line.get_linestyle() == "-"], fontsize="small")
