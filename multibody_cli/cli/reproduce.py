@@ -106,7 +106,7 @@ def _show(one: Reproduction, json_file: str | None) -> None:
     for line in table_lines(one.outcome.rows):
         show(f"  {line}")
     for verdict in one.verdicts:
-        show(f"  {verdict}: {verdict.claim}")
+        show(f"  {verdict}: {verdict.claim}" + (f" [{verdict.measured}]" if verdict.measured else ""))
 
 
 def _write_page(path: Path, name: str, paper: PaperSpec, done: Sequence[Reproduction], quick: bool) -> None:
@@ -129,7 +129,8 @@ def _page(name: str, paper: PaperSpec, done: Sequence[Reproduction], quick: bool
         yield from ("", f"## {one.title}", "", f"{one.source[0].upper()}{one.source[1:]}.", "")
         yield from markdown_table(one.outcome.rows)
         if one.verdicts:
-            yield from ("", *markdown_table([{"claim": each.claim, "verdict": str(each)} for each in one.verdicts]))
+            rows = [{"claim": each.claim, "verdict": str(each), "measured": each.measured} for each in one.verdicts]
+            yield from ("", *markdown_table(rows))
     yield from _list("Other claims", "Shown by scenes, tests and pages.", "claim", "shown by", paper.elsewhere)
     yield from _list("Differences", "Solved otherwise, or left out.", "subject", "reason", paper.differences)
     independent = "Found by finite differences and independent formulations."
@@ -168,7 +169,10 @@ def _write_json(file: str, found: dict[str, tuple[PaperSpec, list[Reproduction]]
 
 
 def _data(one: Reproduction) -> dict[str, Any]:
-    claims = [{"claim": each.claim, "verdict": each.grade.value, "reason": each.reason} for each in one.verdicts]
+    claims = [
+        {"claim": each.claim, "verdict": each.grade.value, "reason": each.reason, "measured": each.measured}
+        for each in one.verdicts
+    ]
     curves = [] if one.outcome.plot is None else [curve._asdict() for curve in one.outcome.plot.curves]
     head = {"name": one.name, "title": one.title, "source": one.source}
     return {**head, "rows": one.outcome.rows, "values": one.outcome.values, "curves": curves, "claims": claims}

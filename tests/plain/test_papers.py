@@ -233,6 +233,14 @@ def test_a_verdict_is_the_best_that_its_conditions_allow() -> None:
     assert str(unexplained) == "does not hold, and no reason is known"
 
 
+def test_a_verdict_has_the_values_that_its_condition_compares() -> None:
+    claim = ClaimSpec(text="linear", holds="long/short < 2.5 and error[1] < 1e-3*scale", better="long/short < 1")
+    values = {"long": 3.0, "short": 2.0, "error": [0.5, 1e-5], "scale": 2.0}
+    verdict = judge(claim, MeasureResult([], values))
+    assert (str(verdict), verdict.measured) == ("holds", "long / short = 1.5, error[1] = 1e-05, 0.001 * scale = 0.002")
+    assert judge(ClaimSpec(text="all", holds="count == 37"), MeasureResult([], {"count": 37})).measured == "count = 37"
+
+
 def test_a_busy_machine_is_a_reason_of_claims_that_do_not_hold() -> None:
     claim = ClaimSpec(text="fast", holds="time < 2")
     slow = judge(claim, MeasureResult([], {"time": 3.0}, disturbance=0.4))

@@ -111,11 +111,16 @@ class Grade(StrEnum):
 
 
 class ClaimVerdict(Immutable):
-    """A claim with its grade; `reason` is the one of a claim that does not hold, None if no reason is known."""
+    """A claim with its grade.
+
+    `reason` is the one of a claim that does not hold, None if no reason is known.  `measured` has the values that the
+    condition of the claim compares, as in `loops/plane = 1.4`.
+    """
 
     claim: str
     grade: Grade
     reason: str | None
+    measured: str = ""
 
     @property
     def is_unexplained(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -59,11 +60,21 @@ def reproduce(
 
 def judge(claim: ClaimSpec, outcome: MeasureResult) -> ClaimVerdict:
     """Return the verdict on a claim about the values of an experiment."""
+    measured = _compared(claim.holds, outcome.values)
     if claim.better is not None and parse(claim.better, TEMPLATE).evaluate(outcome.values):
-        return ClaimVerdict(claim.text, Grade.BETTER, None)
+        return ClaimVerdict(claim.text, Grade.BETTER, None, measured)
     if parse(claim.holds, TEMPLATE).evaluate(outcome.values):
-        return ClaimVerdict(claim.text, Grade.HOLDS, None)
-    return ClaimVerdict(claim.text, Grade.FAILS, claim.because or _disturbance(outcome))
+        return ClaimVerdict(claim.text, Grade.HOLDS, None, measured)
+    return ClaimVerdict(claim.text, Grade.FAILS, claim.because or _disturbance(outcome), measured)
+
+
+def _compared(condition: str, values: Mapping[str, Any]) -> str:
+    """Return the sides of the comparisons of a condition that are no numbers, with their values."""
+    nodes = [node for node in ast.walk(parse(condition, TEMPLATE).body) if isinstance(node, ast.Compare)]
+    sides = dict.fromkeys(ast.unparse(side) for node in nodes for side in (node.left, *node.comparators))
+    found = {side: parse(side, TEMPLATE) for side in sides}
+    numbers = {side: one.evaluate(values) for side, one in found.items() if one.names}
+    return ", ".join(f"{side} = {x:.3g}" for side, x in numbers.items() if isinstance(x, int | float))
 
 
 def _disturbance(outcome: MeasureResult) -> str | None:
