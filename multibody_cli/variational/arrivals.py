@@ -1,7 +1,9 @@
 """Impacts at the start of a variational step: losses of one-sided rows, and the work of drives against them.
 
 The impulses J^T x of the rows of a step act at its start, with the momenta and M there.  Where x stops an approach, the
-rates J v of the rows change to J v + J M^-1 J^T x, and -x (J v + J M^-1 J^T x / 2) is lost, for any step.
+rates J v of the rows change to J v + J M^-1 J^T x, and -x (J v + J M^-1 J^T x / 2) is lost, for any step.  Bodies then
+move at the velocities after the impact, which the projection at the end changes again: the work of forces and drives in
+this step is that at these velocities.
 """
 
 from __future__ import annotations
@@ -10,22 +12,25 @@ from multibody_cli.constraint_solver.drive_work import account_impacts, transmit
 from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.vectors import add
-from multibody_cli.method_kernels import apply_inverse_mass
+from multibody_cli.method_kernels import apply_inverse_mass, evaluate
+from multibody_cli.variational.energy import account_powers, add_drive_powers
+from multibody_cli.variational.step import evaluate_explicitly
 
 
-@template(apply_inverse_mass, account_impacts)
-def account_start(system, work, constrained, h, v, ledger):
-    """Compute the energy that one-sided rows dissipate in a step of h from v (nv,), J; v becomes that after arrivals.
+@template(apply_inverse_mass, account_impacts, evaluate_explicitly, evaluate, add_drive_powers)
+def account_start(system, work, step, t, h, q, v, ledger) -> bool:
+    """Compute the energy that one-sided rows dissipate in a step of h from (t, q, v), J; return whether any arrives.
 
+    v (nv,) becomes that after arrivals, and the work of all forces at this end of such a step is added to the ledger.
     The work of drives against impulses without an arrival is left to the end of the step.
     """
-    compute_dissipation(work.rows, constrained, h)
-    rows, row_states, special, arrives = work.rows, constrained.row_states, work.special_rows, False
+    compute_dissipation(work.rows, step.constrained, h)
+    rows, row_states, special, arrives = work.rows, step.constrained.row_states, work.special_rows, False
     for k in range(len(special)):
         row, row_state = rows[special[k]], row_states[special[k]]
         arrives = arrives or (row.one_sided and row.active == 0 and row_state.impulse > 0.0 == row_state.predicted)
     if not arrives:
-        return
+        return False
     for k in range(len(special)):
         row, row_state = rows[special[k]], row_states[special[k]]
         if row.one_sided:
@@ -41,6 +46,9 @@ def account_start(system, work, constrained, h, v, ledger):
             row_state.anticipated, row_state.predicted = row_state.impulse, 0.0
     account_impacts(system, work, v, ledger)
     add(v, work.response)
+    evaluate_explicitly(system, work)
+    account_powers(system, work, step, t, 0.5 * h, q, v, step.start_powers, ledger)
+    return True
 
 
 @kernel

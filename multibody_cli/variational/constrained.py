@@ -311,8 +311,9 @@ def begin_rows(work, constrained):
 
 @kernel
 def store_start_multipliers(work, constrained):
-    """Store the multipliers of unilateral rows at the start of the step, which `applied_wrench` includes."""
+    """Store which unilateral rows act at the start of the step, and multipliers, which `applied_wrench` includes."""
     for r in range(len(work.rows)):
+        constrained.row_states[r].acted = work.rows[r].active
         constrained.row_states[r].start_multiplier = work.rows[r].multiplier if work.rows[r].one_sided else 0.0
 
 

@@ -15,8 +15,11 @@ for the modified Hamiltonian.
 
 from __future__ import annotations
 
+from typing import Any
+
 from multibody_cli.forces.elements import elastic_energy
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import formula, kernel, optional_kernel_parameter, template
+from multibody_cli.linalg.vectors import add_scaled
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import dot
@@ -71,15 +74,40 @@ def update_modified_energy(system, work, step, kinetic, q, v):
     step.energy[2] = modified if len(step.settings.stages) == 1 else step.energy[0]
 
 
+@optional_kernel_parameter
+def add_drive_powers(system: Any, work: Any, step: Any, t: float, q: Any, v: Any, powers: Any) -> None:
+    """Compute the powers of drives at a node of the step: `compute_drive_powers`."""
+
+
+@template(evaluate, add_drive_powers)
+def account_powers(system, work, step, t, h, q, v, powers, ledger):
+    """Compute the powers of all forces and drives at the state (t, q, v), and add their work over h to the ledger."""
+    evaluate(step.forces.nodes, work, t, q, v, step.scratch, powers)
+    add_drive_powers(system, work, step, t, q, v, powers)
+    add_scaled(ledger, h, powers)
+
+
 @template(evaluate)
-def add_drive_powers(system, work, step, t, q, v, powers):
+def compute_drive_powers(system, work, step, t, q, v, powers):
     """Compute the powers of prescribed motions and of rows at a node, with its velocities from the momenta.
 
     They are functions of the state, so that the ledger has the order of the motion, also in composed steps; the forces
-    that act at the end of a step are evaluated with velocities of second order.
+    that act at the end of a step are evaluated with velocities of second order.  The one-sided rows that act are those
+    of these forces: one that has arrived since then has an impulse in the next step, in place of a multiplier.
     """
+    exchange_activity(work, step.constrained.row_states)
     evaluate(system, work, t, q, v, step.scratch, step.powers)
+    exchange_activity(work, step.constrained.row_states)
     copy_drive_powers(system.motions, work.rows, step.powers, powers)
+
+
+@formula
+def exchange_activity(work, row_states):
+    """Exchange the one-sided rows that act with those that acted in the forces at this node."""
+    for k in range(len(work.special_rows)):
+        row, row_state = work.rows[work.special_rows[k]], row_states[work.special_rows[k]]
+        if row.one_sided:
+            row.active, row_state.acted = row_state.acted, row.active
 
 
 @kernel

@@ -74,6 +74,7 @@ from multibody_cli.variational.discrete_motion import (
     store_discrete_momenta,
     store_start_of_step,
 )
+from multibody_cli.variational.energy import account_powers, add_drive_powers
 from multibody_cli.variational.poses import compute_poses
 from multibody_cli.variational.step_forces import add_force_impulses
 from multibody_cli.variational.workspace import (
@@ -144,13 +145,9 @@ def end_forces(system: Any, work: Any, step: Any, h: float) -> None:
 
 
 @optional_kernel_parameter
-def add_drive_powers(system: Any, work: Any, step: Any, t: float, q: Any, v: Any, powers: Any) -> None:
-    """Compute the powers of drives at a node of the step: `energy.add_drive_powers`."""
-
-
-@optional_kernel_parameter
-def account_start(system: Any, work: Any, constrained: Any, h: float, v: Any, ledger: Any) -> None:
+def account_start(system: Any, work: Any, step: Any, t: float, h: float, q: Any, v: Any, ledger: Any) -> bool:
     """Compute the losses of one-sided rows in the step: `arrivals.account_start`."""
+    return False
 
 
 @optional_kernel_parameter
@@ -339,10 +336,10 @@ def carry_over_residual(system, work, step, h):
 
 # --- end of a step, which is the start of the next one ------------------------------------------------------------
 @template(account_start, evaluate, impulse_response, complete_rows, evaluate_explicitly, end_forces, add_drive_powers)
-def complete_step(system, work, step, state, powers, t, h):
-    """Complete a converged step in place, by the discrete Legendre transform p' = D_2 L_d; t is the time of its end."""
+def complete_step(system, work, step, state, powers, t, h) -> bool:
+    """Complete a converged step to t in place, p' = D_2 L_d, (16b); return whether an impact has accounted its work."""
     tree, order, q, v = system.tree, 1.0 / step.settings.first_kick, state.q, state.v
-    account_start(system, work, step.constrained, h, v, state.ledger)
+    arrives = account_start(system, work, step, t - h, h, q, v, state.ledger)
     discrete_legendre_transform(tree.links, step.discrete_motions)
     store_armature_momenta(tree, step, step.rate)
     copy(step.q, q)
@@ -351,6 +348,8 @@ def complete_step(system, work, step, state, powers, t, h):
         v[j] = order * step.rate[j] - (order - 1.0) * v[j]
     recentre(tree, q, v)
     evaluate_explicitly(system, work)
+    if arrives:
+        account_powers(system, work, step, t, 0.5 * h, q, v, powers, state.ledger)
     evaluate(step.forces.nodes, work, t, q, v, state.a, powers)
     write_ball_columns(tree, work)
     store_start_of_step(tree, work.bodies, step.discrete_motions)
@@ -369,6 +368,7 @@ def complete_step(system, work, step, state, powers, t, h):
     complete_rows(system, work, step, v, state.ledger)
     apply_forces(step.forces.nodes.forces, t, q, v, work, powers)
     add_drive_powers(system, work, step, t, q, v, powers)
+    return bool(arrives)
 
 
 @template(evaluate, add_drive_powers)
@@ -384,9 +384,7 @@ def begin_first_step(system, work, step, t, q, v, a, powers):
     for j in range(len(v)):
         step.rate[j] = v[j]
         step.residual_carry_over[j] = step.extrapolation[j] = 0.0
-    changes = step.joint_friction.slip_changes
-    for p in range(len(changes)):
-        changes[p, 0] = changes[p, 1] = 0.0
+    step.joint_friction.slip_changes[:] = 0.0
     add_drive_powers(system, work, step, t, q, v, powers)
 
 

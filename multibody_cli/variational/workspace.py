@@ -59,6 +59,7 @@ ROW_STATE = np.dtype(
         ("impulse", "f8"),  # accumulated, without that of the start multiplier
         ("dissipation", "f8"),  # energy dissipated by a unilateral row, J
         ("is_active", "i8"),  # whether it is in the active set
+        ("acted", "i8"),  # whether it is active in the forces at the start
     ]
 )
 """One row per constraint row: its state in the iteration."""

@@ -143,6 +143,41 @@ def test_drives_keep_the_order_of_motion_and_ledger(drive: str, order: int, meth
     assert orders(gaps) == [pytest.approx(order, abs=0.1)]
 
 
+# --- impacts ------------------------------------------------------------------------------------------------------
+BODY = {"mass": 2.0, "com": [0.3, 0, 0], "inertia": {"principal": [0.1, 0.12, 0.15]}}
+SLIDE = {"type": "prismatic", "child": "a", "axis": [1, 0, 0], "limits": [-0.3, None], "q": 0.1}
+HINGE = {"type": "revolute", "axis": [0, 1, 0]}
+ELBOW = {**HINGE, "parent": "a", "child": "b", "origin": {"position": [0.6, 0, 0]}, "limits": [-0.5, 0.5], "v": -2}
+
+
+def arms(shoulder: dict[str, Any], elbow: dict[str, Any]) -> dict[str, Any]:
+    """Two bodies on hinges, of which the second meets its limits."""
+    joints = {"shoulder": {**HINGE, "child": "a", **shoulder}, "elbow": {**ELBOW, **elbow}}
+    return {"bodies": {"a": BODY, "b": BODY}, "joints": joints}
+
+
+IMPACTS: dict[str, dict[str, Any]] = {
+    "force of time": {"bodies": {"a": BODY}, "joints": {"slide": {**SLIDE, "force": "-10 - 5*sin(9*t)"}}},
+    "motor": arms({}, {"force": "10"}),
+    "rebound by a motor": arms({}, {"force": "10", "restitution": 0.5}),
+    "rebound beside a drive": arms({"motion": {"position": GIVEN["position"]}}, {"restitution": 0.5}),
+}
+
+
+@both_methods
+@pytest.mark.parametrize("case", IMPACTS)
+def test_the_ledger_of_impacts_is_of_second_order(case: str, method: str) -> None:
+    """Bodies move at the velocities after the impact in the step that it starts, and forces do their work at these."""
+    gaps = []
+    for h in (0.004, 0.0005):
+        run = stepped(IMPACTS[case], method, h)
+        before, largest = run.energy()[1], 0.0
+        for k in range(1, 31):
+            largest = max(largest, abs(run.advance(0.02 * k).energy()[1] - before))
+        gaps.append(largest)
+    assert math.log2(gaps[0] / gaps[1]) / 3 == pytest.approx(2.0, abs=0.1)
+
+
 # --- constraints --------------------------------------------------------------------------------------------------
 COUPLED: dict[str, dict[str, Any]] = {
     "gear": {"couplings": {"teeth": {"type": "gear", "joints": ["shoulder", "elbow"], "ratio": -0.5}}},

@@ -46,7 +46,12 @@ from multibody_cli.variational.constrained import (
 from multibody_cli.variational.constrained import complete_rows as complete_rows_at_end
 from multibody_cli.variational.contacts import begin_forces, evaluate_forces_at_rates, start_of_step_contacts
 from multibody_cli.variational.discrete_motion import momentum_map
-from multibody_cli.variational.energy import discrete_kinetic_energy, store_energy, update_modified_energy
+from multibody_cli.variational.energy import (
+    add_drive_powers,
+    discrete_kinetic_energy,
+    store_energy,
+    update_modified_energy,
+)
 from multibody_cli.variational.joint_friction import (
     CONVERGED,
     DIVERGED,
@@ -58,7 +63,6 @@ from multibody_cli.variational.newton_constraints import solve_row_impulses_at_e
 from multibody_cli.variational.newton_forces import add_force_derivatives
 from multibody_cli.variational.step import (
     account_start,
-    add_drive_powers,
     begin_first_step,
     complete_rows,
     complete_step,
@@ -148,10 +152,10 @@ def advance_basic_step(system, work, contact_work, step, state, powers, t, h) ->
             for i in range(len(step.forces.powers)):
                 state.ledger[i] += dt * step.forces.powers[i]
             take_step(system.forces.states, dt)
-            complete_step(system, work, step, state, powers, t + h * reached / MAX_SUBDIVISIONS, dt)
+            arrived = complete_step(system, work, step, state, powers, t + h * reached / MAX_SUBDIVISIONS, dt)
             update_modified_energy(system, work, step, kinetic, state.q, state.v)
             for i in range(len(powers)):
-                state.ledger[i] += 0.5 * dt * (step.start_powers[i] + powers[i])
+                state.ledger[i] += 0.0 if arrived else 0.5 * dt * (step.start_powers[i] + powers[i])
                 step.start_powers[i] = powers[i]
             part = min(part, MAX_SUBDIVISIONS - reached)
         else:
@@ -280,9 +284,10 @@ def bind(
         bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else {}, is_implicit)
         for finder in root_finders
     ]
-    contacts = complete = losses = begin = guess = None
-    drives = bound_kernel(energy.add_drive_powers, evaluate=dynamics.evaluate) if has_drives else None
+    contacts = complete = losses = begin = guess = explicitly = None
+    drives = bound_kernel(energy.compute_drive_powers, evaluate=dynamics.evaluate) if has_drives else None
     if is_implicit:
+        explicitly = step_forces.evaluate_explicitly
         begin = bound_kernel(step_forces.begin_forces, evaluate=dynamics.evaluate)
         guess = bound_kernel(evaluate_forces_at_rates, evaluate_forces=step_forces.evaluate_forces)
     if dynamics.solve_contact_step:
@@ -299,7 +304,14 @@ def bind(
         impacts = bound_kernel(account_impacts_on_equalities, apply_inverse_mass=apply_inverse_mass)
         impacts = impacts if has_drives else None
         of_step = bound_kernel(account_drives_in_step, account_impacts=impacts)
-        losses = bound_kernel(arrivals.account_start, apply_inverse_mass=apply_inverse_mass, account_impacts=impacts)
+        losses = bound_kernel(
+            arrivals.account_start,
+            apply_inverse_mass=apply_inverse_mass,
+            account_impacts=impacts,
+            evaluate_explicitly=explicitly,
+            evaluate=dynamics.evaluate,
+            add_drive_powers=drives,
+        )
         complete = bound_kernel(complete_rows_at_end, correct=correct, account_impacts_of_step=of_step)
     solve = bound_kernel(
         solve_step_once,
@@ -317,7 +329,7 @@ def bind(
         evaluate=dynamics.evaluate,
         impulse_response=response,
         complete_rows=complete,
-        evaluate_explicitly=step_forces.evaluate_explicitly if is_implicit else None,
+        evaluate_explicitly=explicitly,
         end_forces=step_forces.end_forces if is_implicit else None,
         add_drive_powers=drives,
         project_onto_constraints=dynamics.project_onto_constraints,
