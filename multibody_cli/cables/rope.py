@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.cables.span import END, angle_of, ends_of, nearest_turn, on_disc, turn_of
+from multibody_cli.cables.span import END, angle_of, ends_of, move_end, nearest_turn, on_disc, turn_of
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.products import dot
 from multibody_cli.spec.entries import PackingContext
 from multibody_cli.spec.over import OverEntry, PulleySpec, is_turned
+from multibody_cli.spec.path import moving_coordinates
 from multibody_cli.spec.points import Attachment
 
 SECTION = np.dtype([("length", "f8"), ("made", "f8"), ("grip", "f8")])
@@ -55,6 +56,9 @@ SPAN = np.dtype(
     ]
 )
 """One record for each span."""
+
+MOVES, STILL = END.names.index("entry"), (np.zeros(3),) * 3  # type: ignore[union-attr]
+"""Place of a field of END, and the motion of an end that does not move."""
 
 WITHIN = "it has no tangent at a pulley, since its next point lies within the circle, or the circles overlap"
 """Cause of a rope without a length."""
@@ -97,7 +101,7 @@ def pack_spans(
         made = (*material[len(counts) - 1], float(getattr(over[k], "turns", 0)))
         given = *made, over[k].friction, *tension, (slips[k], slips[k + 1]), np.zeros((), SECTION)
         records.append((len(counts) - 1, term, starts, ends_row, *given, a, b))
-        added = (a[0] > 0) + (b[0] > 0)
+        added = (a[0] > 0) + (a[MOVES] >= 0) + (b[0] > 0) + (b[MOVES] >= 0)
         term, counts[-1] = term + added, counts[-1] + added
     return records, counts
 
@@ -112,7 +116,8 @@ def _end(one: Attachment, feeds: bool, context: PackingContext) -> tuple[Any, ..
     """Return the constants of an end of a span, at which material is fed or not: the fields of END."""
     row, centre = context.attachment(one.body, one.point)
     if not isinstance(one, PulleySpec):
-        return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, -1, 0.0, -1, 0.0, 0.0
+        entry = context.cable([one])[0] if moving_coordinates([one]) else -1
+        return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, -1, 0.0, -1, 0.0, 0.0, entry, *STILL
     axis = context.direction(one.body, one.axis)
     across = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     iq, iv, turn = context.turning(one.body, one.axis) if is_turned(one) else (-1, -1, 0.0)
@@ -120,7 +125,16 @@ def _end(one: Attachment, feeds: bool, context: PackingContext) -> tuple[Any, ..
     state = context.state()
     if feeds:
         context.state()
-    return row, centre, axis, across, one.radius, float(one.sense), not feeds, iq, iv, turn, state, 0.0, 0.0
+    own = one.radius, float(one.sense), not feeds, iq, iv, turn, state, 0.0, 0.0, -1
+    return row, centre, axis, across, *own, *STILL
+
+
+@kernel
+def move_ends(spans, points, bodies):
+    """Write the places and motions of all ends that move in their bodies, after `moving.update_points`."""
+    for k in range(len(spans)):
+        move_end(spans[k].a, points, bodies)
+        move_end(spans[k].b, points, bodies)
 
 
 NO_WRAP = 1e-6

@@ -18,6 +18,9 @@ with the angles theta of the ends about the axes, in the bodies.  With the veloc
     G = [d . t_A, r_B t_B . e_A; -r_A t_A . e_B, d . t_B],    G^T lambda = [r_A (s_A - u . t_A), r_B (u . t_B - s_B)],
     dl/dt = (u - lambda_A e_A - lambda_B e_B) . (V_B - V_A) - lambda_A w_A . (e_A x d) - lambda_B w_B . (e_B x d).
 
+A point that moves in its body (`cables.moving`) has a velocity beside that of the body: V includes it, and the force on
+the point has a generalized force on the coordinate.
+
 In the plane of a disc lambda is 0: the tension acts on each body along the span.
 
 Of an elastic rope, the tension T of the straight part and the force N that feeds material differ: the forces of
@@ -32,8 +35,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.cables.moving import slope_change_of, slope_of
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.points import lever_arm_of, position_of
 from multibody_cli.spatial.products import cross, dot
 
@@ -52,6 +56,11 @@ END = np.dtype(
         ("state", "i8"),  # of the angle at which it leaves the disc, less the reference; the next one is of its arrival
         ("reference", "f8"),  # angle of the end about the carrier of the disc, or wrap angle, at the start
         ("angle", "f8"),  # of the end in the disc, at the last evaluation of an elastic rope
+        ("entry", "i8"),  # of the point in `CablePoints` that the centre is, if it moves in its body; else -1
+        # of such a point, relative to the body, after `move_end`, in world axes
+        ("slope", "f8", 3),  # velocity by the rate of the coordinate
+        ("drift", "f8", 3),  # velocity
+        ("bend", "f8", 3),  # rate of `drift` for a constant rate of the coordinate and a constant twist
     ]
 )
 """An end of a span."""
@@ -67,6 +76,18 @@ FARTHEST = 0.45
 
 COINCIDENT = 1e-150
 """Distance below which its square underflows, m."""
+
+
+@formula
+def move_end(end, points, bodies):
+    """Write the place of an end that moves in its body, and its motion, after `moving.update_points`."""
+    if end.entry >= 0:
+        motion, body = points.motions[points.entries[end.entry].motion], bodies[end.row]
+        slope = slope_of(motion, body)
+        store(end.centre, load(points.entries[end.entry].point))
+        store(end.slope, slope)
+        store(end.drift, motion.rate * slope)
+        store(end.bend, motion.rate * slope_change_of(motion, body, load(body.w), motion.rate))
 
 
 class Ends(NamedTuple):
@@ -254,8 +275,9 @@ def levers_of(a, b, ends, bodies):
 
 @formula
 def velocities_of(a, b, bodies):
-    """Twists of both bodies, angular and linear velocity each."""
-    return load(bodies[a.row].w), load(bodies[a.row].v), load(bodies[b.row].w), load(bodies[b.row].v)
+    """Twists of both bodies, angular and linear velocity each, the latter with that of a point that moves in them."""
+    v_a, v_b = load(bodies[a.row].v) + load(a.drift), load(bodies[b.row].v) + load(b.drift)
+    return load(bodies[a.row].w), v_a, load(bodies[b.row].w), v_b
 
 
 @formula
@@ -289,8 +311,8 @@ def span_motion(a, b, ends, bodies, twists):
         cross(w_a, t_a) - rate_a * e_a,
         cross(w_b, t_b) - rate_b * e_b,
         apart + (b.radius * rate_b) * t_b - (a.radius * rate_a) * t_a,
-        cross(w_a, r_a) + (a.radius * rate_a) * t_a,
-        cross(w_b, r_b) + (b.radius * rate_b) * t_b,
+        cross(w_a, r_a) + load(a.drift) + (a.radius * rate_a) * t_a,
+        cross(w_b, r_b) + load(b.drift) + (b.radius * rate_b) * t_b,
     )
 
 

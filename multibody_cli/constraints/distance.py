@@ -34,7 +34,7 @@ from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.products import ZERO, dot
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength
 from multibody_cli.spec.entries import PackingContext, placed
-from multibody_cli.spec.path import PathPoint, PointsOrName, moving_coordinates
+from multibody_cli.spec.path import PointsOrName, coordinates_of
 from multibody_cli.spec.points import Attachment
 
 
@@ -92,9 +92,7 @@ class DistanceSpec(ConstraintSpec):
     @property
     def coordinates(self) -> Sequence[tuple[NodePath, str]]:
         """Coordinates with which its points move in their bodies, each once."""
-        words = dict.fromkeys(moving_coordinates([end for _, end in self.points]))
-        places = {end.coordinate: place for place, end in self.points if isinstance(end, PathPoint)}
-        return [((*places[word], "coordinate"), word) for word in words]
+        return coordinates_of(self.points)
 
 
 DISTANCE = np.dtype(

@@ -41,7 +41,8 @@ class Constraints(NamedTuple):
         found = {int(iv) for table in self.tables if "iv" in (table.dtype.names or ()) for iv in table["iv"]}
         for rod in self.tables[TABLES.index(distance.KIND.table)]:
             found |= {int(one["iv"]) for one in self.points.motions if rod["first"] <= one["entry"] < rod["last"]}
-        return found
+        moving = {int(entry) for end in "ab" for entry in self.tables[ROPES][end]["entry"]}
+        return found | {int(one["iv"]) for one in self.points.motions if one["entry"] in moving}
 
 
 class TablePacker:

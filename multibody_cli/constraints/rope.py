@@ -17,6 +17,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.functional_validators import AfterValidator
 
+from multibody_cli.cables.moving import update_points
 from multibody_cli.cables.rope import LOOSE, SPAN, WITHIN, around, pack_spans
 from multibody_cli.cables.span import (
     angle_of,
@@ -25,6 +26,7 @@ from multibody_cli.cables.span import (
     ends_of,
     leaving_angle,
     levers_of,
+    move_end,
     pull_change,
     pull_of,
     span_motion,
@@ -32,14 +34,24 @@ from multibody_cli.cables.span import (
     wrap_angle,
 )
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
-from multibody_cli.constraints.rows import write_level, write_wrench
+from multibody_cli.constraints.rows import write_coefficient, write_level, write_wrench
 from multibody_cli.kernel import formula
 from multibody_cli.nodes import NodePath
 from multibody_cli.signals import evaluate
+from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import Fraction, Quantity, Signal, SignalSpec, Vector, units
 from multibody_cli.spec.entries import PackingContext, placed
-from multibody_cli.spec.over import OverEntry, PulleySpec, is_turned, require_belt, require_turned_ends, turning_of
+from multibody_cli.spec.over import (
+    OverEntry,
+    PulleySpec,
+    is_turned,
+    require_belt,
+    require_fixed_points,
+    require_turned_ends,
+    turning_of,
+)
+from multibody_cli.spec.path import coordinates_of
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import signal_schema
@@ -83,6 +95,8 @@ class RopeSpec(ConstraintSpec):
             raise located_error("expected a length above 0 m", "length")
         if self.length is not None and self.row_count > 1:
             raise located_error("the rope has several sections: give the `slack` of each instead", "length")
+        if self.has_friction:
+            require_fixed_points(self.over, "by ropes with `friction`: omit one of them")
         return self
 
     @property
@@ -104,6 +118,11 @@ class RopeSpec(ConstraintSpec):
     def points(self) -> Sequence[tuple[NodePath, Attachment]]:
         """Points and centres of pulleys from end to end."""
         return placed("over", self.over)
+
+    @property
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
+        """Coordinates with which its points move in their bodies, each once."""
+        return coordinates_of(self.points)
 
     @property
     def turning(self) -> Sequence[tuple[NodePath, str, Vector]]:
@@ -201,6 +220,10 @@ def write(span, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     Until the next span, the rate of the row holds the angle at which the rope arrives at a pulley over which it slides.
     """
     row, a, b = rows[span.first_row], span.a, span.b
+    if max(a.entry, b.entry) >= 0:
+        update_points(points, q, v)
+        move_end(a, points, bodies)
+        move_end(b, points, bodies)
     if span.starts_row:
         write_level(row, span.made, 0.0, 0.0)
     ends = ends_of(a, b, bodies)
@@ -221,7 +244,7 @@ def write(span, signals, points, states, buffers, t, bodies, q, v, rows, terms):
             arrive(b, states, motion.rate_b)
         else:
             row.error += b.radius * b.sense * arrival_angle(b, states, angle, motion.rate_b, q, v)
-    row.bias -= write_terms(a, b, ends, motion, twists, bodies, terms, span.first_term)
+    row.bias -= write_terms(a, b, ends, motion, twists, points, bodies, terms, span.first_term)
     if span.ends_row and span.length >= 0:
         length, rate, change = evaluate(signals, span.length, t)
         row.error += length
@@ -230,7 +253,7 @@ def write(span, signals, points, states, buffers, t, bodies, q, v, rows, terms):
 
 
 @formula
-def write_terms(a, b, ends, motion, twists, bodies, terms, k):
+def write_terms(a, b, ends, motion, twists, points, bodies, terms, k):
     """Write the terms of the length of a span, times -1, from term k on; return its bias."""
     r_a, r_b = levers_of(a, b, ends, bodies)
     pull = pull_of(a, b, ends, 1.0, 1.0, 1.0)
@@ -239,10 +262,22 @@ def write_terms(a, b, ends, motion, twists, bodies, terms, k):
         k += 1
     if b.row > 0:
         write_wrench(terms[k], b.row, pull.moment_b - cross(r_b, pull.f), -pull.f)
+        k += 1
+    if a.entry >= 0:
+        write_coefficient(terms[k], coordinate_of(points, a), dot(pull.f, load(a.slope)))
+        k += 1
+    if b.entry >= 0:
+        write_coefficient(terms[k], coordinate_of(points, b), -dot(pull.f, load(b.slope)))
     df, turn_a, turn_b = pull_change(a, b, ends, pull, motion, 1.0, (0.0, 0.0, 0.0))
     w_a, _, w_b, _ = twists
-    swing = cross(w_b, motion.dr_b) - cross(w_a, motion.dr_a)
+    swing = cross(w_b, motion.dr_b) + load(b.bend) - cross(w_a, motion.dr_a) - load(a.bend)
     return dot(df, motion.apart) + dot(pull.f, swing) - dot(turn_a, w_a) - dot(turn_b, w_b)
+
+
+@formula
+def coordinate_of(points, end):
+    """Number in v of the coordinate with which an end moves in its body."""
+    return points.motions[points.entries[end.entry].motion].iv
 
 
 TABLE = ConstraintTable("rope", SPAN, write)

@@ -41,7 +41,14 @@ from multibody_cli.spatial.products import cross, no_force, rank_one
 from multibody_cli.spatial.values import Force
 from multibody_cli.spec import Quantity, Vector, units
 from multibody_cli.spec.entries import BetweenSpec, PackingContext, placed
-from multibody_cli.spec.over import OverEntry, divides, require_belt, require_turned_ends, turning_of
+from multibody_cli.spec.over import (
+    OverEntry,
+    divides,
+    require_belt,
+    require_fixed_points,
+    require_turned_ends,
+    turning_of,
+)
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import located_error
 
@@ -82,6 +89,7 @@ class ElasticRopeSpec(BetweenSpec):
 
     @model_validator(mode="after")
     def _require_sections(self) -> Self:
+        require_fixed_points(self.over, "by elastic ropes: use a spring along a `path`")
         if self.closed:
             require_belt(self.over)
         else:

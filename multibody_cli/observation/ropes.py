@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.cables.rope import move_ends
 from multibody_cli.cables.span import ends_of, lengthening_rate
 from multibody_cli.constraints.elements import ROPES
 from multibody_cli.kernel import kernel
@@ -14,6 +15,7 @@ from multibody_cli.spatial.products import dot
 def observe(system, state, work, rows, samples, k):
     """Store the length of each straight part, its rate, and the tension of its section."""
     spans = system.constraints.tables[ROPES]
+    move_ends(spans, system.constraints.points, work.bodies)
     for j in range(len(spans)):
         a, b = spans[j].a, spans[j].b
         ends = ends_of(a, b, work.bodies)

@@ -18,7 +18,7 @@ from multibody_cli.model import Records
 from multibody_cli.spec import Pose
 from multibody_cli.spec.entries import Matrix3, PackingContext, Vector3
 from multibody_cli.spec.formulas import piecewise_of
-from multibody_cli.spec.path import ArcSpec, PathPoint, line_factors
+from multibody_cli.spec.path import ArcSpec, MovingPoint, PathPoint, line_factors
 from multibody_cli.spec.points import Attachment
 from multibody_cli.symbolic.derivative import differentiate
 from multibody_cli.symbolic.generated import address_of
@@ -51,13 +51,13 @@ class CablePacker:
 
     def _motion(self, end: Attachment, context: PackingContext) -> int:
         """Add the dependence of a point on a coordinate; return its number, or -1 if it has none."""
-        if not isinstance(end, PathPoint) or end.coordinate is None:
+        if not isinstance(end, MovingPoint) or end.coordinate is None:
             return -1
         _, origin, axes = context.frame(end.body, Pose())
         address = 0
         if end.moving is not None:
             address = address_of("A point as a function of a coordinate.", source_of(end, origin, axes), "ff")
-        ends = end.range or (-math.inf, math.inf)
+        ends = (end.range if isinstance(end, PathPoint) else None) or (-math.inf, math.inf)
         places = *context.coordinate(end.coordinate), *context.joint_of(end.coordinate)
         self._motions.append((len(self._entries), address, *places, *ends))
         return len(self._motions) - 1
@@ -78,7 +78,7 @@ def _filled(dtype: np.dtype[np.void], constants: Sequence[tuple[Any, ...]]) -> R
     return records(table)
 
 
-def source_of(point: PathPoint, origin: Vector3, axes: Matrix3) -> str:
+def source_of(point: MovingPoint, origin: Vector3, axes: Matrix3) -> str:
     """Return the source of the function that computes a point and two derivatives, in the joint frame of its body.
 
     Parameters

@@ -12,13 +12,13 @@ from multibody_cli.model import Floats
 from multibody_cli.render.drawing import GROUND
 from multibody_cli.render.motion import MotionHistory
 from multibody_cli.spec.entries import split_coordinate
-from multibody_cli.spec.path import PathPoint
+from multibody_cli.spec.path import MovingPoint, PathPoint
 from multibody_cli.spec.points import Attachment
 
 
 def depends_on_coordinate(end: Attachment) -> bool:
     """Whether an entry of a path is a point that moves in its body, or exists in a range of a coordinate."""
-    return isinstance(end, PathPoint) and end.coordinate is not None
+    return isinstance(end, MovingPoint) and end.coordinate is not None
 
 
 def places_of(entries: Sequence[Attachment], number: Mapping[str, int], motion: MotionHistory) -> list[Floats]:
@@ -32,10 +32,10 @@ def places_of(entries: Sequence[Attachment], number: Mapping[str, int], motion: 
     places: list[Floats] = []
     for end in entries:
         point, exists = np.asarray(end.point), np.ones((len(motion.time), 1), np.bool_)
-        if isinstance(end, PathPoint) and end.coordinate is not None:
+        if isinstance(end, MovingPoint) and end.coordinate is not None:
             q = _values(motion, end.coordinate)
             point = end.places(q)
-            if end.range is not None:
+            if isinstance(end, PathPoint) and end.range is not None:
                 exists = ((q >= end.range[0]) & (q <= end.range[1]))[:, None]
         place = motion.point(number.get(end.body, GROUND), point) + np.zeros_like(exists, dtype=float)
         places.append(np.where(exists, place, places[-1]) if places else place)

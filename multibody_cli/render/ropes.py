@@ -1,7 +1,8 @@
 """Ropes and belts in pictures: straight parts as bars, and arcs on pulleys as tubes, from their first instant.
 
 The ends of a straight part stay where they are at the first instant in the bodies that carry the pulleys, which is
-exact as long as the straight part keeps its direction to them.
+exact as long as the straight part keeps its direction to them.  A point that moves in its body is where it is at each
+instant.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from multibody_cli.meshes.tubes import tube
 from multibody_cli.model import Floats
 from multibody_cli.render.drawing import GROUND, STEEL, Bar, Solid
 from multibody_cli.render.motion import MotionHistory
+from multibody_cli.render.path_points import depends_on_coordinate, places_of
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.scene.turning import turning_coordinate
 from multibody_cli.spec.over import PulleySpec
@@ -84,15 +86,24 @@ def rope_parts(
     cable, radius
         The mesh of a straight part of length 1 along z, and its radius, m.
     """
-    discs = [_disc(scene, number, motion, entry) for _, entry in spec.points]
+    entries = [entry for _, entry in spec.points]
+    moving = {
+        k: place for k, place in enumerate(places_of(entries, number, motion)) if depends_on_coordinate(entries[k])
+    }
+    discs = [_disc(scene, number, motion, entry, moving.get(k)) for k, entry in enumerate(entries)]
     elastic = isinstance(spec, ElasticRopeSpec)
     closed = spec.closed if isinstance(spec, ElasticRopeSpec) else isinstance(spec, BeltSpec)
     label = f"{'spring' if elastic else 'constraint'} {name}"
     around = [*discs, *discs[:1]] if closed else discs
     ends = [_straight(a, b) for a, b in itertools.pairwise(around)]
-    for (a, b), points in zip(itertools.pairwise(around), ends, strict=True):
+    for k, ((a, b), points) in enumerate(zip(itertools.pairwise(around), ends, strict=True)):
         local = np.array([_local(motion, one.carrier, point) for one, point in zip((a, b), points, strict=True)])
-        yield Bar(label, (a.carrier, b.carrier), local, cable, 1.0, STEEL)
+        if moving.keys() & {k, k + 1}:
+            carried = [motion.point(one.carrier, point) for one, point in zip((a, b), local, strict=True)]
+            places: list[Floats] = [moving.get(k + n, place) for n, place in enumerate(carried)]
+            yield Bar(label, (GROUND, GROUND), np.asarray(np.round(np.stack(places), 6)), cable, 1.0, STEEL)
+        else:
+            yield Bar(label, (a.carrier, b.carrier), local, cable, 1.0, STEEL)
     corners = itertools.pairwise([*ends, *ends[:1]] if closed else ends)
     for disc, (before, after) in zip(around[1:], corners, strict=False):
         arc = disc.arc(before[1], after[0]) if disc.radius else np.zeros((0, 3))
@@ -100,9 +111,11 @@ def rope_parts(
             yield Solid(label, "joints", disc.carrier, tube(_local(motion, disc.carrier, arc), radius), STEEL)
 
 
-def _disc(scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, entry: Attachment) -> _Disc:
+def _disc(
+    scene: SceneSpec, number: Mapping[str, int], motion: MotionHistory, entry: Attachment, places: Floats | None
+) -> _Disc:
     body = number.get(entry.body, GROUND)
-    centre = motion.point(body, entry.point)[0]
+    centre = motion.point(body, entry.point)[0] if places is None else places[0]
     if not isinstance(entry, PulleySpec):
         return _Disc(centre, np.zeros(3), 0.0, 1.0, 0, body)
     axis = motion.axes(body)[0] @ np.array(entry.axis)

@@ -11,6 +11,7 @@ from multibody_cli.nodes import NodePath
 from multibody_cli.spec import units
 from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.geometry import Direction, Vector
+from multibody_cli.spec.path import MovingPoint
 from multibody_cli.spec.points import Attachment, BodyPoint
 from multibody_cli.spec.quantities import PositiveLength, Quantity, WholeNumber, located_error
 
@@ -23,8 +24,8 @@ Coefficient = Annotated[
 ]
 
 
-class GuideSpec(BodyPoint):
-    """An end of a rope, or a guide through which it slides."""
+class GuideSpec(MovingPoint):
+    """An end of a rope, or a guide through which it slides; it may move in its body with a coordinate of a joint."""
 
     EXAMPLE = "{body: NAME, point: [x, y, z], friction: mu}"
 
@@ -84,6 +85,13 @@ def require_turned_ends(entries: list[OverEntry], *place: str) -> list[OverEntry
             message = "has no effect at the end of a rope, which does not slide: omit it"
             raise located_error(message, *place, k, "friction")
     return entries
+
+
+def require_fixed_points(entries: Sequence[Attachment], reason: str) -> None:
+    """Refuse points that move in their bodies."""
+    for k, one in enumerate(entries):
+        if isinstance(one, GuideSpec) and one.moving is not None:
+            raise located_error(f"points that move in their bodies are not supported {reason}", "over", k, "moving")
 
 
 def require_belt(entries: Sequence[OverEntry]) -> None:

@@ -159,14 +159,14 @@ def _read_range(value: Any) -> tuple[float, float]:
 Range = Annotated[tuple[float, float], PlainValidator(_read_range), WithJsonSchema(list_schema(NUMBER_SCHEMA, 2))]
 
 
-class PathPoint(BodyPoint):
-    """A point of a path; the first one of a branch has the divisor of the branch.
+class MovingPoint(BodyPoint):
+    """A point that may move in its body with a coordinate of a joint."""
 
-    It may move in its body with a coordinate of a joint, and be part of the path in a range of it.
-    """
+    DEPENDENT: ClassVar[tuple[str, ...]] = ("moving",)
+    """Fields that depend on the coordinate."""
 
     coordinate: str | None = Field(
-        None, description="Coordinate q of `moving` and `range`: a joint, or `wrist/1`, rad or m."
+        None, description="Coordinate q with which the point changes: a joint, or `wrist/1`, rad or m."
     )
     moving: list[Formula] | None = Field(
         None,
@@ -175,6 +175,39 @@ class PathPoint(BodyPoint):
         description="The point in the body frame, m, as three expressions of q, in place of `point`.",
     )
     functions: FunctionTables = Field({}, description=TABLES_DESCRIPTION)
+
+    @model_validator(mode="after")
+    def _require_a_dependence(self) -> Self:
+        depends = [key for key in self.DEPENDENT if getattr(self, key) is not None]
+        if self.coordinate is None:
+            if depends:
+                raise located_error("expected the `coordinate` on which it depends", depends[0])
+        elif not depends:
+            fields = " or ".join(f"`{key}`" for key in self.DEPENDENT)
+            raise located_error(f"has no effect without {fields}", "coordinate")
+        if self.moving is not None:
+            if "point" in self.model_fields_set:
+                raise located_error("has no effect beside `moving`", "point")
+            require_consistent({("moving", k): text for k, text in enumerate(self.moving)}, ["q"], {}, self.functions)
+        elif self.functions:
+            raise located_error("has no effect without `moving`", "functions")
+        return self
+
+    def places(self, q: Iterable[float]) -> Floats:
+        """Return the positions (n, 3) for values (n,) of the coordinate, m, in the body frame."""
+        tables = piecewise_of(self.functions)
+        formulas = [parse(text, FORMULA) for text in self.moving or map(repr, self.point)]
+        return np.array([[formula_of(one, {"q": float(x)}, tables) for one in formulas] for x in q], dtype=float)
+
+
+class PathPoint(MovingPoint):
+    """A point of a path; the first one of a branch has the divisor of the branch.
+
+    It may be part of the path in a range of its coordinate.
+    """
+
+    DEPENDENT: ClassVar[tuple[str, ...]] = ("moving", "range")
+
     range: Range | None = Field(
         None,
         description="Values [lower, upper] of q, rad or m, between which the point is part of the path. The length "
@@ -187,28 +220,10 @@ class PathPoint(BodyPoint):
     )
 
     @model_validator(mode="after")
-    def _require_a_dependence(self) -> Self:
-        depends = [key for key in ("moving", "range") if getattr(self, key) is not None]
-        if self.coordinate is None:
-            if depends:
-                raise located_error("expected the `coordinate` on which it depends", depends[0])
-        elif not depends:
-            raise located_error("has no effect without `moving` or `range`", "coordinate")
-        if self.moving is not None:
-            if "point" in self.model_fields_set:
-                raise located_error("has no effect beside `moving`", "point")
-            require_consistent({("moving", k): text for k, text in enumerate(self.moving)}, ["q"], {}, self.functions)
-        elif self.functions:
-            raise located_error("has no effect without `moving`", "functions")
+    def _require_a_start_of_branch(self) -> Self:
         if self.range is not None and self.divisor is not None:
             raise located_error("a branch begins with a point that is always part of the path", "range")
         return self
-
-    def places(self, q: Iterable[float]) -> Floats:
-        """Return the positions (n, 3) for values (n,) of the coordinate, m, in the body frame."""
-        tables = piecewise_of(self.functions)
-        formulas = [parse(text, FORMULA) for text in self.moving or map(repr, self.point)]
-        return np.array([[formula_of(one, {"q": float(x)}, tables) for one in formulas] for x in q], dtype=float)
 
 
 class _OrName(Immutable):
@@ -334,8 +349,15 @@ def line_factors(points: Sequence[Attachment]) -> Iterator[float]:
 
 def moving_coordinates(points: Iterable[Attachment]) -> list[str]:
     """Return the coordinates with which points move in their bodies."""
-    found = [end.coordinate for end in points if isinstance(end, PathPoint) and end.moving is not None]
+    found = [end.coordinate for end in points if isinstance(end, MovingPoint) and end.moving is not None]
     return [word for word in found if word is not None]
+
+
+def coordinates_of(points: Sequence[tuple[NodePath, Attachment]]) -> list[tuple[NodePath, str]]:
+    """Return the place and the name of each coordinate with which points move in their bodies, each once."""
+    words = dict.fromkeys(moving_coordinates([end for _, end in points]))
+    places = {end.coordinate: place for place, end in points if isinstance(end, MovingPoint)}
+    return [((*places[word], "coordinate"), word) for word in words]
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

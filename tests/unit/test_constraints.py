@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from multibody_cli.cables.rope import mark
+from multibody_cli.cables.moving import update_points
+from multibody_cli.cables.rope import mark, move_ends
 from multibody_cli.constraints import CONSTRAINTS, COUPLINGS, KINDS, TABLES
 from multibody_cli.constraints.elements import TablePacker, write_all
 from multibody_cli.constraints.limit import TABLE as LIMITS
@@ -28,8 +29,8 @@ from multibody_cli.spec.entries import split_coordinate
 from multibody_cli.spec.rotations import rotation_matrix
 from multibody_cli.tree.workspace import BODY
 
-STEP = 2e-3
-"""Of differences of fourth order, s: they err by some 1e-11 times a fifth derivative, and 1e-13 of round-off."""
+STEP = 1e-3
+"""Of differences of fourth order, s: they err by some 1e-13 times a fifth derivative, and 1e-13 of round-off."""
 
 TOLERANCE = 2e-8
 
@@ -136,6 +137,11 @@ class Bench:
         iv = JOINTS.index(joint) + int(index or 0)
         return SHIFT + iv, iv
 
+    def joint_of(self, word):
+        """Rows need no more of a joint than its coordinate."""
+        iv = self.coordinate(word)[1]
+        return iv, iv + 1, 0, 0, 0
+
     def turning(self, body, axis):
         """Every body turns by the first coordinate, as far as the rows know."""
         return SHIFT, 0, -1.0
@@ -191,7 +197,10 @@ class Bench:
         """Ropes are taut at T."""
         numbers = np.concatenate([np.full(SHIFT, np.nan), self.coordinates(T)[0]])
         spans = self.constraints.tables[TABLES.index(ROPES)]
-        mark(spans, records(self.bodies(T)[0]), numbers, np.zeros(len(spans)))
+        bodies, points = records(self.bodies(T)[0]), self.constraints.points
+        update_points(points, numbers, self.coordinates(T)[1])
+        move_ends(spans, points, bodies)
+        mark(spans, bodies, numbers, np.zeros(len(spans)))
 
     def bodies(self, t):
         """Records of the bodies at time t, their twists and their accelerations."""
@@ -262,6 +271,14 @@ def random_fields(kind, rng):
             yield {"over": [ends[1], b, ends[0]]}
             yield {"over": [ends[1], {**b, "sense": -1, "slides": True}, ends[0]]}
             yield {"over": [a, b, {"body": "b", "point": s}, {**c, "sense": -1, "slides": True}, {**a, "point": e}]}
+            moved, other = (
+                {"body": x, "coordinate": word, "moving": [f"{y[0]} + 0.3*q", f"{y[1]} - 0.2*q**2", f"sin(q) + {y[2]}"]}
+                for x, word, y in (("a", "j1", n), ("world", "wrist/0", s))
+            )
+            yield {"over": [moved, ends[1]]}
+            yield {"over": [other, {"body": "b", "point": e}]}
+            yield {"over": [moved, {**moved, "body": "b"}, other, ends[0]]}
+            yield {"over": [moved, {**b, "sense": -1, "slides": True}, other, b, {**c, "slides": True}, other, a]}
         case "belt":
             a, b, c = (
                 {"body": x, "point": y, "radius": 0.1, "axis": z} for x, y, z in (("a", s, n), ("b", n, e), ("c", e, p))

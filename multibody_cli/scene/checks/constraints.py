@@ -13,7 +13,7 @@ from multibody_cli.scene.topology import is_prescribed
 from multibody_cli.scene.turning import turning_coordinate
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import EntrySpec, split_coordinate
-from multibody_cli.spec.path import PathPoint, PathSpec, moving_coordinates
+from multibody_cli.spec.path import MovingPoint, PathPoint, PathSpec, moving_coordinates
 
 _SECTIONS = ("couplings", "constraints")
 
@@ -114,7 +114,7 @@ def _check_brake(partial: PartialScene, path: NodePath, spec: CombinationSpec) -
 def _check_points(partial: PartialScene, path: NodePath, spec: EntrySpec) -> None:
     """Points of paths that depend on a coordinate."""
     for place, end in spec.points:
-        if not isinstance(end, PathPoint) or end.coordinate is None:
+        if not isinstance(end, MovingPoint) or end.coordinate is None:
             continue
         at = (*path, *place)
         if not isinstance(spec, ConstraintSpec):  # whose coordinates are checked with those of all
@@ -126,7 +126,7 @@ def _check_points(partial: PartialScene, path: NodePath, spec: EntrySpec) -> Non
             reason = "moves in its body" if end.moving is not None else "is part of the path at times"
             message = f"`friction` is not supported with a point that {reason}: use paths of their own for both"
             partial.report((*path, "friction"), message)
-        if isinstance(spec, ConstraintSpec) and end.range is not None:
+        if isinstance(spec, ConstraintSpec) and isinstance(end, PathPoint) and end.range is not None:
             partial.report((*at, "range"), "the length of a constraint does not jump: use a stiff spring")
 
 
