@@ -45,10 +45,11 @@ from multibody_cli.spec import (
 from multibody_cli.spec.combination import CombinationSpec
 from multibody_cli.spec.entries import BetweenSpec, ForceSpec
 from multibody_cli.spec.names import Name
-from multibody_cli.spec.path import PathSpec, Surface
+from multibody_cli.spec.path import PathSpec
 from multibody_cli.spec.quantities import format_value
 from multibody_cli.spec.rotations import IDENTITY
 from multibody_cli.spec.table_function import TableFunctionSpec
+from multibody_cli.spec.wrapping_surface import Surface
 
 
 # --- sensors: frames of bodies whose specific force and angular velocity are channels ---------------------------------
