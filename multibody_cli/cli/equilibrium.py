@@ -168,7 +168,10 @@ def _remark(found: Statics) -> None:
         )
     if found.stability == "neutral":
         words = counted(found.found.neutral, "direction")
-        messages.note(f"the equilibrium is one of a continuum: nothing opposes small displacements in {words}")
+        messages.note(
+            f"nothing opposes small displacements to first order in {words}: the equilibrium is one of a continuum, or "
+            "forces of higher order decide"
+        )
     if found.redundant and found.held:
         words = counted(found.redundant, "dimension")
         messages.note(f"the forces of contacts and rows are one of a set of {words}, of least squares")

@@ -30,6 +30,9 @@ ACCURACY = 1e-9
 BALANCED = 1e-6
 """Error of the balance, relative to the forces, of a position at rest."""
 
+AT_REST = 1e-9
+"""The same relative to the forces that cancel each other without contacts and friction, such as weights and springs."""
+
 MOST_STEPS = 5000
 
 
@@ -52,14 +55,17 @@ class Forces(NamedTuple):
     exists: bool
 
 
-def least_forces(A: Floats, b: Floats, one_sided: Integers, cones: Sequence[Cones]) -> Forces:
-    """Return forces x (m,) with A x = b of the least norm, x >= 0 in `one_sided`, and strictly inside of the cones."""
+def least_forces(A: Floats, b: Floats, one_sided: Integers, cones: Sequence[Cones], size: float) -> Forces:
+    """Return forces x (m,) with A x = b of the least norm, x >= 0 in `one_sided`, and strictly inside of the cones.
+
+    `size` is that of the forces whose sum is b, which is round-off of them where they balance by themselves.
+    """
     axes, sizes, rows = np.linalg.svd(A, full_matrices=False)
     own = sizes > RANK * sizes.max(initial=0.0)
     inverse, rows = rows[own].T / sizes[own] @ axes[:, own].T, rows[own]
     first, dimension = inverse @ b, A.shape[1] - len(rows)
-    scale = float(np.abs(first).max(initial=0.0)) or 1.0
-    balanced = np.abs(A @ first - b).max(initial=0.0) <= BALANCED * np.abs(b).max(initial=0.0)
+    scale = max(float(np.abs(first).max(initial=0.0)), AT_REST * size)
+    balanced = np.abs(A @ first - b).max(initial=0.0) <= max(BALANCED * np.abs(b).max(initial=0.0), AT_REST * size)
     x, corrections = first, np.zeros((1 + len(cones), len(first)))  # the affine space needs no correction
     for _ in range(MOST_STEPS if balanced else 0):
         if _excess(x, one_sided, cones) <= ACCURACY * scale:

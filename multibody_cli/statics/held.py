@@ -34,6 +34,9 @@ from multibody_cli.statics.search import TOUCHING, Equilibrium, Place, Search
 LOADED = 1e-7
 """Normal force of a contact, relative to the largest force, from which it presses."""
 
+ROUND_OFF = 1e-12
+"""The same relative to the forces that cancel each other without contacts."""
+
 
 class Hold(NamedTuple):
     """A coordinate that the dry friction of its joint may hold, and the largest friction, N or N m."""
@@ -102,7 +105,8 @@ class HeldPosition(Search):
             touching = ~self._equality & self._holonomic & (errors <= TOUCHING)
             touching[normals] |= self._contacts["impulse"][:, 0] > 0.0
             found, taken = self._balanced(forces, G, touching)
-            loaded = taken & (found.x > LOADED * np.abs(found.x).max(initial=0.0))
+            largest = np.abs(found.x).max(initial=0.0)
+            loaded = taken & (found.x > max(LOADED * largest, ROUND_OFF * self._weight))
             if found.exists and not loaded[normals[touching[normals]]].all():
                 pressed = touching.copy()  # contacts without force have no friction either
                 pressed[normals] &= loaded[normals]
@@ -135,7 +139,7 @@ class HeldPosition(Search):
         number = np.full(len(taken) + 1, -1)
         number[np.flatnonzero(taken)] = np.arange(np.count_nonzero(taken))
         cones = [Cones(number[n], number[rows], limits) for n, rows, limits in cones if len(rows)]
-        found = least_forces(G[taken].T, -forces, number[np.flatnonzero(touching)], cones)
+        found = least_forces(G[taken].T, -forces, number[np.flatnonzero(touching)], cones, self._weight)
         x = np.zeros(len(taken))
         x[taken] = found.x
         return found._replace(x=x), taken

@@ -263,3 +263,33 @@ simulation: {{duration: 1 s, step: 1 ms}}
 """)
     assert (found.stability, found.set_dimension, found.is_unique) == ("stable", 1, False)
     np.testing.assert_allclose(found.found.stiffness, [7.0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("mass", "stiffness"), [(1.0, 100.0), (0.7, 130.0), (2.3, 55.0), (1e-6, 1e-3), (1e6, 1e8)])
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+def test_contacts_that_are_far_do_not_change_the_stability(mass: float, stiffness: float, friction: float) -> None:
+    """The forces of the spring and of gravity cancel but for their round-off, which friction cannot balance."""
+    found = mbsim.equilibrium(f"""mbsim: 1
+bodies:
+  a: {{mass: {mass}, inertia: {{principal: [{mass}, {mass}, {mass}]}}, shapes: [{{type: sphere, radius: 0.01}}]}}
+joints: {{z: {{type: prismatic, axis: [0, 0, 1], child: a, stiffness: {stiffness}}}}}
+world: {{shapes: [{{type: plane, position: [0, 0, {-5 - 9.81 * mass / stiffness}]}}]}}
+contacts: {{friction: {friction}}}
+simulation: {{duration: 1 s, step: 1 ms}}
+""")
+    assert (found.stability, found.is_unique) == ("stable", True)
+    np.testing.assert_allclose(found.found.stiffness, [stiffness], rtol=1e-9)
+
+
+@pytest.mark.parametrize("angle", [0.0, math.pi])
+def test_a_pendulum_above_a_far_floor(angle: float) -> None:
+    found = mbsim.equilibrium(f"""mbsim: 1
+bodies:
+  a: {{mass: 1, com: [0, 0, -0.3], inertia: {{principal: [0.1, 0.1, 0.1]}}, shapes: [{{type: sphere, radius: 0.01}}]}}
+joints: {{z: {{type: revolute, axis: [0, 1, 0], child: a, q: {angle}}}}}
+world: {{shapes: [{{type: plane, position: [0, 0, -5]}}]}}
+contacts: {{friction: 0.5}}
+simulation: {{duration: 1 s, step: 1 ms}}
+""")
+    assert found.stability == ("unstable" if angle else "stable")
+    np.testing.assert_allclose(found.found.stiffness, [math.cos(angle) * 0.3 * 9.81], rtol=1e-8)

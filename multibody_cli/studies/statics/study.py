@@ -122,10 +122,11 @@ class Statics(Immutable, eq=False):
 
     @property
     def is_unique(self) -> bool | None:
-        """Whether no other equilibrium is near; None if this is not known."""
-        if self.set_dimension or self.stability == "neutral":
+        """Whether no other equilibrium is near; None if the second variation does not decide it."""
+        if self.set_dimension:
             return False
-        return None if self.stability == "unknown" else self.found.neutral == 0 or self.stability == "stable"
+        isolated = self.stability == "stable" or (self.stability == "unstable" and self.found.neutral == 0)
+        return True if isolated else None
 
 
 class StaticProblem:
