@@ -7,6 +7,9 @@ from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross, transposed_times
 
+ROUGH = 1e-6
+"""Accuracy of the geodesics of first approximations."""
+
 
 # --- one arc ----------------------------------------------------------------------------------------------------------
 @formula
@@ -31,8 +34,9 @@ def approach_in(surface, body, a, b, rank):
 
 
 @formula
-def complete(surface, body):
-    """Write the end of an arc, and both ends in world axes."""
+def complete(surface, body, accuracy):
+    """Write the end of an arc to an accuracy, relative to the size of the surface, and both ends in world axes."""
+    surface.accuracy = accuracy
     follow(surface)
     place(surface, body)
 

@@ -2,6 +2,12 @@
 
 Divided by the radii, it is a unit sphere: lines remain lines, and tangents tangents.  A great circle there is the first
 approximation, and whether it touches is exact.
+
+Along a geodesic of unit speed, with x = A u, A = diag(a, b, c), D = A^-2, w = u . D u and h = 1/w^2,
+
+    J = (u' . u') w,    u'' = -J h D u,    K = h / (a b c)^2
+
+where J is constant (Joachimsthal), and K Gauss' curvature.
 """
 
 from __future__ import annotations
@@ -9,16 +15,13 @@ from __future__ import annotations
 import math
 
 from multibody_cli.cables.circle import AMBIGUOUS, ON_SURFACE, TINY, tangent_point, way_round
-from multibody_cli.cables.geodesics import follow_geodesic
+from multibody_cli.cables.geodesics import add_power, follow_geodesic, order_of
 from multibody_cli.cables.sphere import any_normal
-from multibody_cli.cables.surface import Approach, norm, store_approach, store_start, unit
+from multibody_cli.cables.surface import Approach, norm, store_approach, store_ends, store_fields, store_start, unit
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spatial.values import Vec3
-
-RESOLUTION = 0.25
-"""Longest step of an integration, relative to the least radius and to the root of its ratio to the largest one."""
 
 SECTIONS, REFINEMENTS = 16, 3
 """Planes that are tried, and steps that improve the best ones."""
@@ -28,6 +31,9 @@ MARGIN = 0.05
 
 SADDLE = 1e9
 """Added to the length of a section that is longer than those beside it, m."""
+
+W, H = 5, 6
+"""Numbers of series."""
 
 NODES = (0.0469100770306680, 0.230765344947158, 0.5, 0.769234655052841, 0.953089922969332)
 WEIGHTS = (0.118463442528095, 0.239314335249683, 0.284444444444444, 0.239314335249683, 0.118463442528095)
@@ -153,43 +159,71 @@ def refined(low, high, lower, upper, e, f, u, foot, radii):
 
 
 @formula
-def gradient_of(surface, x):
-    """Half of the gradient of F."""
-    radii = load(surface.radii)
-    return divided(divided(x, radii), radii)
-
-
-@formula
-def bilinear_of(surface, x, u, v):
-    """Half of the second derivative of F along u and v."""
-    radii = load(surface.radii)
-    return dot(divided(u, radii), divided(v, radii))
-
-
-@formula
-def curvature_of(surface, x, g):
-    """Gauss' curvature."""
-    radii, square = surface.radii, dot(g, g)
-    return 1.0 / (radii[0] * radii[1] * radii[2] * square) ** 2
-
-
-@formula
-def resolution_of(surface):
-    """Longest step of an integration, m."""
-    a, b, c = surface.radii[0], surface.radii[1], surface.radii[2]
-    least = min(a, b, c)
-    return RESOLUTION * least * math.sqrt(least / max(a, b, c))
-
-
-@formula
 def settle(surface, x, t):
     """Write the start near x with a direction near t."""
-    scaled = divided(x, load(surface.radii))
+    radii = load(surface.radii)
+    scaled = divided(x, radii)
     start = (1.0 / math.sqrt(dot(scaled, scaled))) * x
-    store_start(surface, start, unit(gradient_of(surface, start)), t)
+    store_start(surface, start, unit(divided(divided(start, radii), radii)), t)
 
 
-follow = bound_kernel(
-    follow_geodesic, gradient_of=gradient_of, bilinear_of=bilinear_of, curvature_of=curvature_of,
-    resolution_of=resolution_of,
-)  # fmt: skip
+# --- geodesics --------------------------------------------------------------------------------------------------------
+@formula
+def begin(surface):
+    """Write u, its derivative, and the constant of Joachimsthal."""
+    radii, series = load(surface.radii), surface.series
+    u, du = divided(load(surface.start), radii), divided(load(surface.heading), radii)
+    series[0, 0], series[0, 1], series[0, 2] = u.x, u.y, u.z
+    series[1, 0], series[1, 1], series[1, 2] = du.x, du.y, du.z
+    normal = divided(u, radii)
+    surface.invariant = dot(du, du) * dot(normal, normal)
+
+
+@formula
+def expand(surface):
+    """Write the series of u, y, w and h."""
+    series, radii = surface.series, surface.radii
+    pull, K = -surface.invariant, -1.0 / (radii[0] * radii[1] * radii[2]) ** 2
+    p, q, r = 1.0 / radii[0] ** 2, 1.0 / radii[1] ** 2, 1.0 / radii[2] ** 2
+    for k in range(order_of(surface) - 1):
+        x, y, z = 0.0, 0.0, 0.0
+        for j in range(k + 1):
+            x, y = x + series[j, 0] * series[k - j, 0], y + series[j, 1] * series[k - j, 1]
+            z += series[j, 2] * series[k - j, 2]
+        series[k, W] = p * x + q * y + r * z
+        if k == 0:
+            series[0, H] = 1.0 / series[0, W] ** 2
+        else:
+            add_power(series, H, W, -2.0, k)
+        x, y, z, a, b = 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(k + 1):
+            h = series[k - j, H]
+            x, y, z = x + h * series[j, 0], y + h * series[j, 1], z + h * series[j, 2]
+            a, b = a + h * series[j, 3], b + h * series[j, 4]
+        scale = 1.0 / ((k + 1) * (k + 2))
+        series[k + 2, 0], series[k + 2, 1] = scale * pull * p * x, scale * pull * q * y
+        series[k + 2, 2] = scale * pull * r * z
+        series[k + 2, 3], series[k + 2, 4] = K * scale * a, K * scale * b
+
+
+@formula
+def end(surface):
+    """Write the frames at both ends of an arc, and the fields there."""
+    radii, series, x, t = load(surface.radii), surface.series, load(surface.start), load(surface.heading)
+    u, du = Vec3(series[0, 0], series[0, 1], series[0, 2]), Vec3(series[1, 0], series[1, 1], series[1, 2])
+    first, last = divided(divided(x, radii), radii), divided(u, radii)
+    heading = unit(multiplied(du, radii))
+    store_ends(surface, unit(first), multiplied(u, radii), heading, unit(last))
+    store_fields(surface, series[0, 3], series[1, 3], series[0, 4], series[1, 4])
+    store_bend(surface.bend, radii, first, t)
+    store_bend(surface.end_bend, radii, last, heading)
+
+
+@formula
+def store_bend(bend, radii, gradient, t):
+    """Write the normal curvature and the geodesic torsion of a geodesic along t, for half of the gradient of F."""
+    size, turned = norm(gradient), divided(divided(t, radii), radii)
+    bend[0], bend[1] = dot(turned, t) / size, dot(turned, cross(gradient, t)) / (size * size)
+
+
+follow = bound_kernel(follow_geodesic, begin=begin, expand=expand, end=end)

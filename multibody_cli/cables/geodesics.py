@@ -1,123 +1,97 @@
-"""Geodesics of a surface F = 0, integrated with their Jacobi fields.
+"""Geodesics of a surface by Taylor series, with their Jacobi fields.
 
-Along a geodesic of unit speed, with the gradient g of F and its second derivative H,
+A kind of surface expands five functions of the length s along a geodesic: three that determine its point, and two
+solutions y of Jacobi's equation,
 
-    x'' = -(x' . H x') g / |g|^2,        y'' = -K y,
+    y'' = -K y,    y = 1, y' = 0    and    y = 0, y' = 1    at the start,
 
-where K is Gauss' curvature, and y the distance of a neighboring geodesic.  At either end, with N = g / |g|, the tangent
-t and b = N x t, the normal curvature is t . H t / |g| and the geodesic torsion t . H b / |g|.
+where K is Gauss' curvature, and y the distance of a neighboring geodesic.  Products of series are sums, and for the
+power h = w^p of a series w,
 
-The method is that of Cooper and Verner, of order 8 with 11 stages, in steps of equal length.
+    k w_0 h_k = sum_j (p j - (k - j)) w_j h_(k-j),    j = 1 ... k.
 
-Source: Cooper and Verner, SIAM J. Numer. Anal. 9 (1972).
+The steps are as long as the last two coefficients allow.
+
+Source: Jorba and Zou, Experimental Mathematics 14 (2005): order and steps of Taylor's method.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
+from multibody_cli.cables.surface import FUNCTIONS, ORDER
+from multibody_cli.kernel import formula, kernel_parameter, template
 
-from multibody_cli.cables.surface import STAGES, STATE, store_ends, store_fields, unit
-from multibody_cli.kernel import kernel_parameter, template
-from multibody_cli.spatial.memory import load
-from multibody_cli.spatial.products import cross, dot
-from multibody_cli.spatial.values import Vec3
+FINE, COARSE_ORDER = 1e-9, 9
+"""Accuracy from which series have fewer terms, and their highest power."""
 
-_S = math.sqrt(21.0)
-A = np.zeros((STAGES, STAGES))
-"""Weights of earlier stages."""
-A[1, 0] = 1 / 2
-A[2, :2] = 1 / 4, 1 / 4
-A[3, :3] = 1 / 7, (-7 - 3 * _S) / 98, (21 + 5 * _S) / 49
-A[4, [0, 2, 3]] = (11 + _S) / 84, (18 + 4 * _S) / 63, (21 - _S) / 252
-A[5, [0, 2, 3, 4]] = (5 + _S) / 48, (9 + _S) / 36, (-231 + 14 * _S) / 360, (63 - 7 * _S) / 80
-A[6, [0, 2, 3, 4, 5]] = (
-    (10 - _S) / 42, (-432 + 92 * _S) / 315, (633 - 145 * _S) / 90, (-504 + 115 * _S) / 70, (63 - 13 * _S) / 35,
-)  # fmt: skip
-A[7, [0, 4, 5, 6]] = 1 / 14, (14 - 3 * _S) / 126, (13 - 3 * _S) / 63, 1 / 9
-A[8, [0, 4, 5, 6, 7]] = 1 / 32, (91 - 21 * _S) / 576, 11 / 72, (-385 - 75 * _S) / 1152, (63 + 13 * _S) / 128
-A[9, [0, 4, 5, 6, 7, 8]] = (
-    1 / 14, 1 / 9, (-733 - 147 * _S) / 2205, (515 + 111 * _S) / 504, (-51 - 11 * _S) / 56, (132 + 28 * _S) / 245,
-)  # fmt: skip
-A[10, [4, 5, 6, 7, 8, 9]] = (
-    (-42 + 7 * _S) / 18, (-18 + 28 * _S) / 45, (-273 - 53 * _S) / 72, (301 + 53 * _S) / 72, (28 - 28 * _S) / 45,
-    (49 - 7 * _S) / 18,
-)  # fmt: skip
-
-B = np.array([1 / 20, 0, 0, 0, 0, 0, 0, 49 / 180, 16 / 45, 49 / 180, 1 / 20])
-"""Weights of the step."""
+STEPS = 1000
+"""Most steps along an arc."""
 
 
 @kernel_parameter
-def gradient_of(surface, x) -> Any:
-    """Return the gradient of F."""
+def begin(surface) -> None:
+    """Write the values and first derivatives of all functions at the start of the arc."""
 
 
 @kernel_parameter
-def bilinear_of(surface, x, u, v) -> float:
-    """Return the second derivative of F along u and v."""
-    raise NotImplementedError
+def expand(surface) -> None:
+    """Write the coefficients of all functions, from their values and first derivatives."""
 
 
 @kernel_parameter
-def curvature_of(surface, x, g) -> float:
-    """Return Gauss' curvature, from the gradient."""
-    raise NotImplementedError
+def end(surface) -> None:
+    """Write the end of the arc from the values and first derivatives there."""
 
 
-@kernel_parameter
-def resolution_of(surface) -> float:
-    """Return the longest step of an integration, m."""
-    raise NotImplementedError
-
-
-@template(gradient_of, bilinear_of, curvature_of, resolution_of)
+@template(begin, expand, end)
 def follow_geodesic(surface):
     """Write the end of the geodesic and its Jacobi fields."""
-    x, v, stages, y = load(surface.start), load(surface.heading), surface.stages, surface.state
-    y[0], y[1], y[2], y[3], y[4], y[5] = x.x, x.y, x.z, v.x, v.y, v.z
-    y[6], y[7], y[8], y[9] = 1.0, 0.0, 0.0, 1.0
-    steps = 1 + int(abs(surface.arc) / resolution_of(surface))
-    h = surface.arc / steps
-    for _ in range(steps):
-        for i in range(STAGES):
-            stage = stages[i]
-            for k in range(STATE):
-                total = 0.0
-                for j in range(i):
-                    total += A[i, j] * stages[j, k]
-                stage[k] = y[k] + h * total
-            x, v = Vec3(stage[0], stage[1], stage[2]), Vec3(stage[3], stage[4], stage[5])
-            g = gradient_of(surface, x)
-            pull, K = -bilinear_of(surface, x, v, v) / dot(g, g), curvature_of(surface, x, g)
-            stage[0], stage[1], stage[2], stage[3], stage[4], stage[5] = (
-                v.x,
-                v.y,
-                v.z,
-                pull * g.x,
-                pull * g.y,
-                pull * g.z,
-            )
-            a, da, b, db = stage[6], stage[7], stage[8], stage[9]
-            stage[6], stage[7], stage[8], stage[9] = da, -K * a, db, -K * b
-        for k in range(STATE):
-            total = 0.0
-            for j in range(STAGES):
-                total += B[j] * stages[j, k]
-            y[k] += h * total
-    end, t = Vec3(y[0], y[1], y[2]), unit(Vec3(y[3], y[4], y[5]))
-    normal, end_normal = unit(gradient_of(surface, load(surface.start))), unit(gradient_of(surface, end))
-    store_ends(surface, normal, end, t, end_normal)
-    store_fields(surface, y[6], y[7], y[8], y[9])
-    store_bend(surface, surface.bend, load(surface.start), load(surface.heading), normal)
-    store_bend(surface, surface.end_bend, end, t, end_normal)
+    begin(surface)
+    series, order, rest, steps = surface.series, order_of(surface), surface.arc, 0
+    series[0, 3], series[1, 3], series[0, 4], series[1, 4] = 1.0, 0.0, 0.0, 1.0
+    while abs(rest) > 0.0 and steps < STEPS:
+        expand(surface)
+        h = math.copysign(min(abs(rest), longest_step(surface)), rest)
+        for i in range(FUNCTIONS):
+            value, slope = series[order, i], 0.0
+            for k in range(order - 1, -1, -1):
+                slope = slope * h + value
+                value = value * h + series[k, i]
+            series[0, i], series[1, i] = value, slope
+        rest, steps = rest - h, steps + 1
+    end(surface)
 
 
-@template(gradient_of, bilinear_of)
-def store_bend(surface, bend, x, t, normal):
-    """Write the normal curvature and the geodesic torsion of a geodesic along t."""
-    g = gradient_of(surface, x)
-    size = math.sqrt(dot(g, g))
-    bend[0], bend[1] = bilinear_of(surface, x, t, t) / size, bilinear_of(surface, x, t, cross(normal, t)) / size
+@formula
+def longest_step(surface):
+    """The step behind which the last two terms of the point and of both solutions y are round-off.
+
+    A series of a point, or of one y, may converge where others do not: y is rho along a meridian of a torus.
+    """
+    series, order, last, before, scale = surface.series, order_of(surface), 0.0, 0.0, 0.0
+    for i in range(3):
+        last, before = max(last, abs(series[order, i])), max(before, abs(series[order - 1, i]))
+        scale = max(scale, abs(series[0, i]))
+    one, other = max(abs(series[0, 3]), 1.0), max(abs(series[0, 4]), surface.radii[1])
+    last = max(last / scale, max(abs(series[order, 3]) / one, abs(series[order, 4]) / other))
+    before = max(before / scale, max(abs(series[order - 1, 3]) / one, abs(series[order - 1, 4]) / other))
+    return min(
+        (surface.accuracy / last) ** (1.0 / order) if last > 0.0 else math.inf,
+        (surface.accuracy / before) ** (1.0 / (order - 1)) if before > 0.0 else math.inf,
+    )
+
+
+@formula
+def order_of(surface):
+    """Highest power of the series."""
+    return ORDER if surface.accuracy < FINE else COARSE_ORDER
+
+
+@formula
+def add_power(series, power, base, exponent, k):
+    """Write coefficient k > 0 of a power of a series."""
+    total = 0.0
+    for j in range(1, k + 1):
+        total += (exponent * j - (k - j)) * series[j, base] * series[k - j, power]
+    series[k, power] = total / (k * series[0, base])

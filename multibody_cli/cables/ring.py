@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from multibody_cli.cables.arcs import begin_of_line, complete, end_of_line
+from multibody_cli.cables.arcs import ROUGH, begin_of_line, complete, end_of_line
 from multibody_cli.cables.circle import TINY
 from multibody_cli.cables.torus import is_cut, settle
 from multibody_cli.kernel import formula, kernel
@@ -105,7 +105,7 @@ def join(one, other, body):
     """Let the first record of a torus have both arcs, with the line between them."""
     one.arc = max(one.arc + other.arc + dot(load(other.enter) - load(one.leave), load(one.leaving)), 0.0)
     other.touches = 0
-    complete(one, body)
+    complete(one, body, ROUGH)
 
 
 @formula
@@ -123,7 +123,7 @@ def hand_over(source, target, body):
     store(target.start, load(source.start))
     store(target.heading, load(source.heading))
     source.touches, source.arc = 0, 0.0
-    complete(target, body)
+    complete(target, body, ROUGH)
 
 
 @formula
@@ -157,13 +157,13 @@ def divide(one, other, body) -> bool:
         scale, flat = arc / max(begin + end, TINY), math.sqrt(-least)
         other.arc = scale * kept(end, flat)
         one.arc = arc - other.arc
-        complete(one, body)
+        complete(one, body, ROUGH)
         other.touches = 1
         store(other.start, load(one.end))
         store(other.heading, load(one.end_heading))
         one.arc = scale * kept(begin, flat)
-        complete(one, body)
-        complete(other, body)
+        complete(one, body, ROUGH)
+        complete(other, body, ROUGH)
     return least < 0.0
 
 
@@ -181,7 +181,7 @@ def thicken(surface, part, body):
     if surface.touches:
         surface.arc *= surface.radii[1] / before
         settle(surface, load(surface.start), load(surface.heading))
-        complete(surface, body)
+        complete(surface, body, ROUGH)
 
 
 @formula

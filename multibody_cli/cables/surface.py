@@ -21,8 +21,8 @@ from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import store
 from multibody_cli.spatial.products import dot
 
-STAGES, STATE = 11, 10
-"""Stages of the Runge-Kutta method for geodesics, and numbers of its state."""
+ORDER, FUNCTIONS, SERIES = 16, 5, 8
+"""Of the series along geodesics: highest power, number of functions that are integrated, and number of all."""
 
 SURFACE = np.dtype(
     [
@@ -69,8 +69,9 @@ SURFACE = np.dtype(
         ("along", "f8", 2),  # displacements of P and Q along the arc
         ("enter_slide", "f8", 3),  # displacements of P and Q across the cable, relative to the body
         ("leave_slide", "f8", 3),
-        ("state", "f8", STATE),  # scratch of an integration
-        ("stages", "f8", (STAGES, STATE)),
+        ("accuracy", "f8"),  # of the next geodesic, relative to the size of the surface
+        ("invariant", "f8"),  # of a geodesic
+        ("series", "f8", (ORDER + 1, SERIES)),  # coefficients of powers of the length along a geodesic
     ]
 )
 

@@ -4,6 +4,12 @@ The path never crosses the plane of the ring outside of it.  Whether it touches 
 cuts the tube, or crosses this plane outside.  The first approximation is the arc over the cylinder that touches the
 tube at an azimuth, that of the point of the line next to the middle of the tube, or where the way through points of the
 middle is shortest.
+
+Along a geodesic of unit speed, with the azimuth phi and the constant c = rho^2 phi' of Clairaut,
+
+    rho'' = m (rho - R) + c^2 / rho^3,    z'' = m z,    m r^2 = c^2 R / rho^3 - 1,    K r^2 = 1 - R / rho
+
+where K is Gauss' curvature.
 """
 
 from __future__ import annotations
@@ -12,14 +18,15 @@ import math
 
 from multibody_cli.cables.circle import AMBIGUOUS, ON_SURFACE, TINY
 from multibody_cli.cables.cylinder import helix
-from multibody_cli.cables.geodesics import follow_geodesic
-from multibody_cli.cables.surface import norm, store_start, unit
+from multibody_cli.cables.geodesics import add_power, follow_geodesic, order_of
+from multibody_cli.cables.surface import norm, store_ends, store_fields, store_start, unit
 from multibody_cli.kernel import bound_kernel, formula, kernel
-from multibody_cli.spatial.products import dot
+from multibody_cli.spatial.memory import load
+from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spatial.values import Vec3
 
-RESOLUTION = 0.2
-"""Longest step of an integration, relative to the least radius of curvature."""
+P1, P2, P3 = 5, 6, 7
+"""Numbers of the series of 1 / rho, 1 / rho^2 and 1 / rho^3."""
 
 Z = Vec3(0.0, 0.0, 1.0)
 
@@ -30,7 +37,7 @@ SAMPLES, REFINEMENTS = 16, 8
 @formula
 def depth(x, R):
     """Distance of a point from the middle of the tube."""
-    return math.hypot(math.hypot(x.x, x.y) - R, x.z)
+    return math.sqrt((math.sqrt(x.x * x.x + x.y * x.y) - R) ** 2 + x.z * x.z)
 
 
 @formula
@@ -156,34 +163,6 @@ def approach(surface, p, q):
 
 
 @formula
-def gradient_of(surface, x):
-    """Gradient of F."""
-    shrunk = 1.0 - surface.radii[0] / math.hypot(x.x, x.y)
-    return Vec3(shrunk * x.x, shrunk * x.y, x.z)
-
-
-@formula
-def bilinear_of(surface, x, u, v):
-    """Second derivative of F along u and v."""
-    square = x.x * x.x + x.y * x.y
-    out = (u.x * x.x + u.y * x.y) * (v.x * x.x + v.y * x.y) / square
-    return dot(u, v) - surface.radii[0] / math.sqrt(square) * (u.x * v.x + u.y * v.y - out)
-
-
-@formula
-def curvature_of(surface, x, g):
-    """Gauss' curvature."""
-    return (1.0 - surface.radii[0] / math.hypot(x.x, x.y)) / dot(g, g)
-
-
-@formula
-def resolution_of(surface):
-    """Longest step of an integration, m."""
-    R, r = surface.radii[0], surface.radii[1]
-    return RESOLUTION * min(r, math.sqrt(r * (R - r)))
-
-
-@formula
 def settle(surface, x, t):
     """Write the start near x with a direction near t."""
     middle = (surface.radii[0] / math.hypot(x.x, x.y)) * Vec3(x.x, x.y, 0.0)
@@ -191,10 +170,63 @@ def settle(surface, x, t):
     store_start(surface, middle + surface.radii[1] * normal, normal, t)
 
 
-follow = bound_kernel(
-    follow_geodesic,
-    gradient_of=gradient_of,
-    bilinear_of=bilinear_of,
-    curvature_of=curvature_of,
-    resolution_of=resolution_of,
-)
+# --- geodesics --------------------------------------------------------------------------------------------------------
+@formula
+def begin(surface):
+    """Write rho, z, phi and their derivatives, and the constant of Clairaut."""
+    x, t, series = load(surface.start), load(surface.heading), surface.series
+    rho = math.hypot(x.x, x.y)
+    surface.invariant = x.x * t.y - x.y * t.x
+    series[0, 0], series[0, 1], series[0, 2] = rho, x.z, 0.0
+    series[1, 0], series[1, 1], series[1, 2] = (x.x * t.x + x.y * t.y) / rho, t.z, surface.invariant / rho**2
+
+
+@formula
+def expand(surface):
+    """Write the series of rho, z, phi, y and the powers of rho."""
+    series, R, r, c = surface.series, surface.radii[0], surface.radii[1], surface.invariant
+    pull, square = c * c * R / r**2, 1.0 / r**2
+    rho = series[0, 0]
+    series[0, P1], series[0, P2], series[0, P3] = 1.0 / rho, 1.0 / rho**2, 1.0 / rho**3
+    for k in range(order_of(surface) - 1):
+        if k > 0:
+            add_power(series, P1, 0, -1.0, k)
+            add_power(series, P2, 0, -2.0, k)
+            add_power(series, P3, 0, -3.0, k)
+        out, up, a, b = 0.0, 0.0, 0.0, 0.0
+        for j in range(k + 1):
+            p, q = series[k - j, P3], series[k - j, P1]
+            out, up = out + p * series[j, 0], up + p * series[j, 1]
+            a, b = a + q * series[j, 3], b + q * series[j, 4]
+        scale, ring = 1.0 / ((k + 1) * (k + 2)), R if k == 0 else 0.0
+        out = pull * (out - R * series[k, P3]) - square * (series[k, 0] - ring) + c * c * series[k, P3]
+        series[k + 2, 0], series[k + 2, 1] = scale * out, scale * (pull * up - square * series[k, 1])
+        series[k + 1, 2] = c * series[k, P2] / (k + 1)
+        series[k + 2, 3] = scale * square * (R * a - series[k, 3])
+        series[k + 2, 4] = scale * square * (R * b - series[k, 4])
+    series[order_of(surface), 2] = 0.0
+
+
+@formula
+def end(surface):
+    """Write the frames at both ends of an arc, and the fields there."""
+    x, t, series, R, r = load(surface.start), load(surface.heading), surface.series, surface.radii[0], surface.radii[1]
+    rho, first, c = series[0, 0], math.hypot(x.x, x.y), surface.invariant
+    e = (1.0 / first) * Vec3(x.x, x.y, 0.0)
+    C, S = math.cos(series[0, 2]), math.sin(series[0, 2])
+    out, round_axis = Vec3(C * e.x - S * e.y, S * e.x + C * e.y, 0.0), Vec3(-S * e.x - C * e.y, C * e.x - S * e.y, 0.0)
+    heading = unit(series[1, 0] * out + (c / rho) * round_axis + series[1, 1] * Z)
+    normal, end_normal = unit((first - R) * e + x.z * Z), unit((rho - R) * out + series[0, 1] * Z)
+    store_ends(surface, normal, rho * out + series[0, 1] * Z, heading, end_normal)
+    store_fields(surface, series[0, 3], series[1, 3], series[0, 4], series[1, 4])
+    store_bend(surface.bend, R, r, first, c / first, cross(normal, t), Vec3(-e.y, e.x, 0.0))
+    store_bend(surface.end_bend, R, r, rho, c / rho, cross(end_normal, heading), round_axis)
+
+
+@formula
+def store_bend(bend, R, r, rho, along, across, round_axis):
+    """Write the normal curvature and the geodesic torsion, for the component of the direction round the axis."""
+    bend[0], bend[1] = (1.0 - R * along * along / rho) / r, -R * along * dot(across, round_axis) / (r * rho)
+
+
+follow = bound_kernel(follow_geodesic, begin=begin, expand=expand, end=end)

@@ -26,7 +26,7 @@ Source: Scholz, Sherman, Stavness, Delp, Kecskemethy, Multibody System Dynamics 
 
 from __future__ import annotations
 
-from multibody_cli.cables.arcs import approach_in, begin_of_line, complete, end_of_line, next_arc, size_of
+from multibody_cli.cables.arcs import ROUGH, approach_in, begin_of_line, complete, end_of_line, next_arc, size_of
 from multibody_cli.cables.ring import divide_or_join, is_too_long, join_if_flat, leads_through, thicken
 from multibody_cli.cables.surface import norm
 from multibody_cli.cables.surface_kinds import is_exact, settle
@@ -49,6 +49,12 @@ THIN, GROWTH = 0.05, 40
 CONVERGED = 1e-7
 """Step, relative to the size of the surface, behind which the next one is round-off."""
 
+SETTLED, EXACT = 1e-11, 1e-13
+"""Accuracies of the geodesics from which the last step is computed, and of those behind it."""
+
+PART = 1e-4
+"""Accuracy of the geodesics behind a step, relative to its square, which is the size of the next one."""
+
 LONGEST = 0.3
 """Longest step, relative to the size of the surface, or rad."""
 
@@ -67,7 +73,7 @@ def wrap(points, first, last, bodies, a, b):
         surface, body = points.surfaces[points.entries[first].surface], bodies[points.entries[first].row]
         approach_in(surface, body, a, b, 0)
         if surface.touches:
-            complete(surface, body)
+            complete(surface, body, ROUGH)
             if is_exact(surface):
                 surface.before = norm(load(body.x) + load(surface.enter) - a)
                 surface.after = norm(b - load(body.x) - load(surface.leave))
@@ -85,11 +91,11 @@ def solve_one(points, k, bodies, a, b):
     if rivals:
         length = surface.before + surface.arc + surface.after
         approach_in(surface, body, a, b, 1)
-        complete(surface, body)
+        complete(surface, body, ROUGH)
         other = solve(points, k, k + 1, bodies, a, b)
         if not other or (solved and length <= surface.before + surface.arc + surface.after):
             approach_in(surface, body, a, b, 0)
-            complete(surface, body)
+            complete(surface, body, ROUGH)
             solve(points, k, k + 1, bodies, a, b)
         solved = solved or other
     if not solved:
@@ -131,7 +137,7 @@ def touch_and_leave(points, first, last, bodies, a, b) -> bool:
                 begin, end = begin_of_line(points, first, k, bodies, a), end_of_line(points, last, k, bodies, b)
                 approach_in(surface, body, begin, end, 0)
                 if surface.touches:
-                    complete(surface, body)
+                    complete(surface, body, ROUGH)
                     changed = True
             elif surface.touches and surface.arc <= 0.0:
                 surface.touches, surface.arc, changed = 0, 0.0, True
@@ -168,15 +174,19 @@ def grow(points, first, last, bodies, a, b) -> bool:
 
 @kernel
 def sweep(points, first, last, bodies, a, b, exact):
-    """Wrap each surface between the arcs beside it, several times, by a first approximation or exactly."""
-    for _ in range(SWEEPS):
+    """Wrap each surface between the arcs beside it, several times, by a first approximation or exactly.
+
+    A torus between two points has no neighbors that a second pass would move.
+    """
+    alone = last - first == 2 and points.surfaces[points.entries[first].surface].twin > 0
+    for _ in range(1 if alone else SWEEPS):
         for k in range(first, last):
             surface, body = points.surfaces[points.entries[k].surface], bodies[points.entries[k].row]
             begin, end = begin_of_line(points, first, k, bodies, a), end_of_line(points, last, k, bodies, b)
             if surface.twin >= 0:
                 approach_in(surface, body, begin, end, 0)
             if surface.touches:
-                complete(surface, body)
+                complete(surface, body, ROUGH)
                 if exact and not is_exact(surface):
                     solve(points, k, k + 1, bodies, begin, end)
 
@@ -184,12 +194,13 @@ def sweep(points, first, last, bodies, a, b, exact):
 @kernel
 def solve(points, first, last, bodies, a, b) -> bool:
     """Solve for the arcs of all surfaces that are touched, by Newton's method; return whether it converges."""
-    entries, surfaces, largest = points.entries, points.surfaces, 1.0
-    steps = 0
-    while largest > CONVERGED and steps < STEPS:
+    entries, surfaces, largest, steps, converged = points.entries, points.surfaces, 1.0, 0, False
+    while not converged and steps < STEPS:
+        accuracy = EXACT
         for k in range(first, last):
             surface, body = surfaces[entries[k].surface], bodies[entries[k].row]
             if surface.touches:
+                accuracy = max(accuracy, surface.accuracy)
                 d = load(body.x) + load(surface.enter) - begin_of_line(points, first, k, bodies, a)
                 e = end_of_line(points, last, k, bodies, b) - load(body.x) - load(surface.leave)
                 surface.before, surface.after = norm(d), norm(e)
@@ -200,20 +211,22 @@ def solve(points, first, last, bodies, a, b) -> bool:
         solve_across(points, first, last)
         largest = solve_along(points, first, last, bodies, a, b)
         scale = min(1.0, LONGEST / max(largest, LONGEST))
+        converged = largest <= CONVERGED and accuracy <= SETTLED
+        accuracy = EXACT if converged else min(max(PART * largest * largest, EXACT), ROUGH)
         for k in range(first, last):
             surface = surfaces[entries[k].surface]
             if surface.touches:
                 move(surface, scale)
                 if surface.twin and is_too_long(surface):
                     return False
-                complete(surface, bodies[entries[k].row])
+                complete(surface, bodies[entries[k].row], accuracy)
         steps += 1
     for k in range(first, last):
         surface, body = surfaces[entries[k].surface], bodies[entries[k].row]
         if surface.touches:
             surface.before = norm(load(body.x) + load(surface.enter) - begin_of_line(points, first, k, bodies, a))
             surface.after = norm(end_of_line(points, last, k, bodies, b) - load(body.x) - load(surface.leave))
-    return largest <= CONVERGED
+    return converged
 
 
 @kernel

@@ -1,0 +1,122 @@
+"""Geodesics by Taylor series: against an integration in space, and their constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from geodesics import Level, quadric, torus
+from scipy.integrate import solve_ivp
+from wrapped import Path
+
+from multibody_cli.cables.surface_kinds import follow, settle
+from multibody_cli.kernel import kernel
+from multibody_cli.spatial.values import Vec3
+
+RADII = np.array([0.3, 0.2, 0.25])
+FLAT = np.array([0.3, 0.1, 0.3])
+SURFACES: dict[str, tuple[dict[str, Any], Level]] = {
+    "ellipsoid": ({"type": "ellipsoid", "radii": RADII.tolist()}, quadric(RADII**-2)),
+    "disc": ({"type": "ellipsoid", "radii": FLAT.tolist()}, quadric(FLAT**-2)),
+    "torus": ({"type": "torus", "major_radius": 0.3, "minor_radius": 0.08}, torus(0.3, 0.08)),
+    "thick torus": ({"type": "torus", "major_radius": 0.3, "minor_radius": 0.2}, torus(0.3, 0.2)),
+}
+every_surface = pytest.mark.parametrize("kind", SURFACES)
+EXACT = 1e-13
+"""The accuracy of the end of an arc, relative to the size of the surface, that is asked for."""
+
+
+@kernel
+def start_at(surface, given):
+    """Write the start of an arc near a point with a direction: six numbers."""
+    settle(surface, Vec3(given[0], given[1], given[2]), Vec3(given[3], given[4], given[5]))
+
+
+class Arc:
+    """The first arc of a path, in the frame of its surface."""
+
+    def __init__(self, kind: str, x: Any, t: Any, length: float) -> None:
+        given, self.level = SURFACES[kind]
+        self.record = Path(given).surface
+        start_at(self.record, np.array([*x, *t], dtype=float))
+        self.x, self.t = np.array(self.record["start"]), np.array(self.record["heading"])
+        self.length = length
+
+    def follow(self, shift: Any = (0.0, 0.0, 0.0), turn: Any = (0.0, 0.0, 0.0), accuracy: float = EXACT) -> Any:
+        """The end (2, 3) of the geodesic whose start is moved and whose direction is turned: point and direction."""
+        start_at(self.record, np.concatenate([self.x + shift, self.t + turn]))
+        self.record["arc"], self.record["accuracy"] = self.length, accuracy
+        follow(self.record)
+        return np.array([self.record["end"], self.record["end_heading"]])
+
+    def across(self) -> Any:
+        """N x t at the start."""
+        normal = self.level.gradient(self.x[:, None])[:, 0]
+        return np.cross(normal / np.linalg.norm(normal), self.t)
+
+    def in_space(self) -> Any:
+        """The end (2, 3) by an integration of x'' = -(x' . F'' x') / |F'|^2 F'."""
+
+        def slope(s: float, y: Any) -> Any:
+            x, v = y[:3, None], y[3:, None]
+            n = self.level.gradient(x)
+            return np.concatenate([y[3:], (-self.level.curvature(x, v) / (n * n).sum(axis=0) * n)[:, 0]])
+
+        start = np.concatenate([self.x, self.t])
+        found = solve_ivp(slope, (0.0, self.length), start, method="DOP853", rtol=1e-13, atol=1e-15)
+        return found.y[:, -1].reshape(2, 3)
+
+
+def arcs(kind: str) -> list[Arc]:
+    """Random arcs, forward and back, and some along circles and over the innermost circle of a torus."""
+    rng = np.random.default_rng(3)
+    found = [Arc(kind, rng.normal(size=3), rng.normal(size=3), length) for length in (0.01, -0.2, 0.4, 0.7)]
+    for x, t in (((1, 0, 0), (0, 1, 0)), ((1, 0, 0), (0, 0, 1)), ((0.1, 0, 0), (0, 1, 0)), ((0.1, 0, 0), (0, 0, 1))):
+        found.append(Arc(kind, x, t, 0.5))
+    return found
+
+
+@every_surface
+def test_ends_are_those_of_an_integration_in_space(kind):
+    for arc in arcs(kind):
+        np.testing.assert_allclose(arc.follow()[0], arc.in_space()[0], rtol=0.0, atol=3e-11)
+        np.testing.assert_allclose(arc.follow()[1], arc.in_space()[1], rtol=0.0, atol=3e-10)
+
+
+@every_surface
+@pytest.mark.parametrize("accuracy", [1e-6, 1e-8, 1e-10])
+def test_ends_have_their_accuracy(kind, accuracy):
+    for arc in arcs(kind):
+        exact = arc.follow()[0]
+        growth = 1.0 + np.abs(arc.record["jacobi"][[0, 3]]).max()
+        assert np.linalg.norm(arc.follow(accuracy=accuracy)[0] - exact) < 1000.0 * growth * accuracy
+
+
+@every_surface
+def test_fields_are_derivatives_of_the_end(kind):
+    for arc in arcs(kind):
+        arc.follow()
+        normal, heading = np.array(arc.record["end_normal"]), np.array(arc.record["end_heading"])
+        b, fields, h = np.cross(normal, heading), np.array(arc.record["jacobi"]), 1e-6
+        step = h * arc.across()
+        moved = (arc.follow(shift=step) - arc.follow(shift=-step)) / (2.0 * h) @ b
+        turned = (arc.follow(turn=step) - arc.follow(turn=-step)) / (2.0 * h) @ b
+        np.testing.assert_allclose([*moved, *turned], fields, rtol=0.0, atol=3e-6 * np.abs(fields).max())
+
+
+@every_surface
+def test_curvature_and_torsion_are_derivatives_of_the_normal(kind):
+    """Along a geodesic, dN/ds = -k t - tau b for the outward normal and k > 0 where the surface bends away from it."""
+    for arc in arcs(kind):
+        h, whole = 1e-5, arc.length
+        normals = []
+        for arc.length in (whole - h, whole + h):
+            arc.follow()
+            normals.append(np.array(arc.record["end_normal"]))
+        arc.length = whole
+        arc.follow()
+        t, N = np.array(arc.record["end_heading"]), np.array(arc.record["end_normal"])
+        change = (normals[1] - normals[0]) / (2.0 * h)
+        size = np.abs(change).max()
+        np.testing.assert_allclose(arc.record["end_bend"], [change @ t, change @ np.cross(N, t)], atol=1e-6 * size)
