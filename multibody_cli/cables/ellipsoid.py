@@ -210,9 +210,9 @@ def expand(surface):
 def end(surface):
     """Write the frames at both ends of an arc, and the fields there."""
     radii, series, x, t = load(surface.radii), surface.series, load(surface.start), load(surface.heading)
-    u, du = Vec3(series[0, 0], series[0, 1], series[0, 2]), Vec3(series[1, 0], series[1, 1], series[1, 2])
+    u, du = unit(Vec3(series[0, 0], series[0, 1], series[0, 2])), Vec3(series[1, 0], series[1, 1], series[1, 2])
     first, last = divided(divided(x, radii), radii), divided(u, radii)
-    heading = unit(multiplied(du, radii))
+    heading = unit(multiplied(du - dot(u, du) * u, radii))
     store_ends(surface, unit(first), multiplied(u, radii), heading, unit(last))
     store_fields(surface, series[0, 3], series[1, 3], series[0, 4], series[1, 4])
     store_bend(surface.bend, radii, first, t)

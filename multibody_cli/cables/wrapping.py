@@ -15,16 +15,20 @@ whose ends move with the bodies by s relative to each other and whose surfaces t
 which determine y and y' of all arcs, and the directions of the lines turn by y' b within the surface.
 
 Newton's method for the arcs has the same equations, with the errors of tangency on the right-hand side.
-Along the cable, P moves by x and Q by z,
+Along the cable, P' moves by x and Q by z,
 
-    k d x = -miss . N - tau d y(P) + (b_Q . N_P') y(Q)
+    k (d x + x^2 / 2) = g,    g = -miss . N - tau d y(P') + (b_Q . N_P') y(Q)
 
-with normal curvature k and geodesic torsion tau, and likewise for z; the arc lengthens by z - x.
+with normal curvature k and geodesic torsion tau, and likewise for z; the arc lengthens by z - x.  g is the height of Q
+above the tangent plane at P'.  The square matters where the line is short: it vanishes for a point on the surface.
+Lengths d along the tangent are negative where the arc is beyond such a point.
 
 Source: Scholz, Sherman, Stavness, Delp, Kecskemethy, Multibody System Dynamics 36 (2016): natural geodesic variations.
 """
 
 from __future__ import annotations
+
+import math
 
 from multibody_cli.cables.arcs import ROUGH, approach_in, begin_of_line, complete, end_of_line, next_arc, size_of
 from multibody_cli.cables.ring import divide_or_join, is_too_long, join_if_flat, leads_through, thicken
@@ -61,8 +65,18 @@ LONGEST = 0.3
 FLAT = 1e-3
 """Curvature along an arc, relative to that of the size, in place of one that is not positive."""
 
-CLOSE = 1e-9
-"""Distance of a point from a surface below which the arc begins there, relative to the size of the surface."""
+CLOSE = 1e-6
+"""Length of a line below which the arc begins at its point, relative to the size of the surface.
+
+The height of the point is half of the square of this, which is round-off of its coordinates.
+"""
+
+CONJUGATE = 1e-8
+"""Least distance by which the end of an arc moves for a turn of 1 rad, relative to the size of the surface.
+
+Below it, both ends are conjugate points, as opposite ones of a sphere: the direction does not follow from them, and
+remains.
+"""
 
 
 # --- arcs between two points ------------------------------------------------------------------------------------------
@@ -107,7 +121,8 @@ def wrap_in_a_row(points, first, last, bodies, a, b):
     """Compute the arcs over several surfaces between two points, or both arcs over a torus."""
     entries, surfaces = points.entries, points.surfaces
     for k in range(first, last):
-        surfaces[entries[k].surface].touches = 0
+        surface = surfaces[entries[k].surface]
+        surface.touches, surface.doubtful = 0, 0
     sweep(points, first, last, bodies, a, b, False)
     if not touch_and_leave(points, first, last, bodies, a, b) and not grow(points, first, last, bodies, a, b):
         for k in range(first, last):
@@ -203,7 +218,7 @@ def solve(points, first, last, bodies, a, b) -> bool:
                 accuracy = max(accuracy, surface.accuracy)
                 d = load(body.x) + load(surface.enter) - begin_of_line(points, first, k, bodies, a)
                 e = end_of_line(points, last, k, bodies, b) - load(body.x) - load(surface.leave)
-                surface.before, surface.after = norm(d), norm(e)
+                surface.before, surface.after = dot(d, load(surface.entering)), dot(e, load(surface.leaving))
                 surface.miss[0], surface.miss[1] = (
                     -dot(d, load(surface.enter_across)),
                     dot(e, load(surface.leave_across)),
@@ -224,8 +239,9 @@ def solve(points, first, last, bodies, a, b) -> bool:
     for k in range(first, last):
         surface, body = surfaces[entries[k].surface], bodies[entries[k].row]
         if surface.touches:
-            surface.before = norm(load(body.x) + load(surface.enter) - begin_of_line(points, first, k, bodies, a))
-            surface.after = norm(end_of_line(points, last, k, bodies, b) - load(body.x) - load(surface.leave))
+            d = load(body.x) + load(surface.enter) - begin_of_line(points, first, k, bodies, a)
+            e = end_of_line(points, last, k, bodies, b) - load(body.x) - load(surface.leave)
+            surface.before, surface.after = dot(d, load(surface.entering)), dot(e, load(surface.leaving))
     return converged
 
 
@@ -246,7 +262,8 @@ def solve_across(points, first, last):
             n = next_arc(points, k, last)
             c = dot(load(here.leave_across), load(surfaces[n].enter_across)) if n >= 0 else 0.0
             by_shift, by_turn = j[0] + here.after * j[1], j[2] + here.after * j[3]
-            scale = 1.0 / (own * by_turn + here.before * by_shift)
+            moved = own * by_turn + here.before * by_shift
+            scale = moved / (moved * moved + (CONJUGATE * size_of(here)) ** 2)
             here.given[0] = scale * (by_turn * miss + here.before * here.miss[1])
             here.given[1] = scale * (own * here.miss[1] - by_shift * miss)
             here.given[2], here.given[3] = scale * here.before * c, scale * own * c
@@ -279,13 +296,13 @@ def solve_along(points, first, last, bodies, a, b) -> float:
             d = load(body.x) + load(here.enter) - begin_of_line(points, first, k, bodies, a)
             e = end_of_line(points, last, k, bodies, b) - load(body.x) - load(here.leave)
             x = -dot(d, N) - here.bend[1] * here.before * here.shift[0]
-            z = -dot(e, M) - here.end_bend[1] * here.after * here.shift[1]
+            z = dot(e, M) + here.end_bend[1] * here.after * here.shift[1]
             if i >= 0:
                 x += dot(load(surfaces[i].leave_across), N) * surfaces[i].shift[1]
             if n >= 0:
-                z -= dot(load(surfaces[n].enter_across), M) * surfaces[n].shift[0]
+                z += dot(load(surfaces[n].enter_across), M) * surfaces[n].shift[0]
             here.along[0] = step_along(x, here.bend[0], here.before, size)
-            here.along[1] = step_along(z, here.end_bend[0], here.after, size)
+            here.along[1] = -step_along(z, here.end_bend[0], here.after, size)
             moved = max(max(abs(here.shift[0]), abs(here.shift[1])), max(abs(here.along[0]), abs(here.along[1])))
             largest = max(largest, max(moved / size, abs(here.turn[0])))
             i = s
@@ -293,10 +310,14 @@ def solve_along(points, first, last, bodies, a, b) -> float:
 
 
 @formula
-def step_along(miss, bend, distance, size):
-    """The displacement along the arc by which a line of this length is tangent; the arc may be straight, or hollow."""
+def step_along(height, bend, distance, size):
+    """How much longer the line to a point is when it is tangent; the arc may be straight, or hollow.
+
+    The height of the point is above the tangent plane, and its distance is along the tangent.
+    """
     curved = bend if bend > 0.0 else FLAT / size
-    return miss / (curved * distance) if distance > CLOSE * size else 0.0
+    square = distance * distance + 2.0 * height / curved
+    return (math.sqrt(square) if square > (CLOSE * size) ** 2 else 0.0) - distance
 
 
 @formula

@@ -230,6 +230,14 @@ def test_a_point_within_the_tube_warns():
     assert shortest_line < 0.0
 
 
+def test_a_warning_does_not_outlast_its_position():
+    """That of the second arc, which has a record of its own."""
+    path = ring()
+    path.points.surfaces["doubtful"] = 1
+    _, _, shortest_line = path.between([0.9, 0.0, 0.02], [-0.9, 0.0, -0.02])
+    assert shortest_line > 0.0
+
+
 @pytest.mark.parametrize("minor", [0.25, 0.29])
 def test_a_hole_that_is_nearly_closed_is_passed(minor):
     """In a plane of the axis, beside the closed form."""
