@@ -214,6 +214,74 @@ def test_a_motion_beyond_a_dead_centre_between_two_instants(top: float, is_presc
     assert remark.startswith("the motion leads beyond the dead centre at t = 0.4")
 
 
+TRIPLE_ROCKER = (1.0, 0.6, 0.7, 0.6)
+
+
+def limit_of(lengths: tuple[float, ...]) -> float:
+    """Return the crank angle at which coupler and rocker are stretched."""
+    frame, crank, coupler, rocker = lengths
+    return float(np.arccos((frame**2 + crank**2 - (coupler + rocker) ** 2) / (2.0 * frame * crank)))
+
+
+@pytest.mark.parametrize("begin", [0.0, 1e5])
+def test_the_start_of_time_has_no_effect_on_a_branching_point(begin: float, tmp_path: Path) -> None:
+    path, times = tmp_path / "bar.yaml", np.linspace(0.0, 1.0, 101)
+    path.write_text(four_bar((0.6, 0.2, 0.6, 0.2), (-0.304, 0.304, -0.304)))
+    [one] = analysed(path, table(tmp_path / "motion.csv", {"time": begin + times, "a": -0.304 + times})).singularities
+    assert one.kind == "branching point"
+    # Rates and accelerations of the table multiply the round-off of the times.
+    np.testing.assert_allclose(one.position.time - begin, 0.304, atol=1e3 * np.spacing(1e5))
+
+
+@pytest.mark.parametrize(("over", "begin"), [(1e-4, 0.0), (1e-3, 0.0), (1e-3, 1e5), (1e-2, 0.0)])
+def test_a_table_with_instants_beyond_a_dead_centre(over: float, begin: float, tmp_path: Path) -> None:
+    """The crank of a triple rocker swings beyond its limit and back: instants there are no positions of the motion."""
+    limit, first = limit_of(TRIPLE_ROCKER), limit_of(TRIPLE_ROCKER) - 0.5
+    path, times = tmp_path / "bar.yaml", np.linspace(0.0, 1.0, 100)
+    path.write_text(four_bar(TRIPLE_ROCKER, closed(TRIPLE_ROCKER, first)))
+    angles = first + (0.5 + over) * np.sin(np.pi * times)
+    found = analysed(path, table(tmp_path / "motion.csv", {"time": begin + times, "a": angles}))
+    [one] = found.singularities
+    phase = np.arcsin(0.5 / (0.5 + over))
+    speed = np.pi * (0.5 + over) * np.cos(phase)
+    assert one.kind == "dead centre"
+    np.testing.assert_allclose(one.position.time - begin, phase / np.pi, atol=2.0 * BEYOND / speed)
+    again = begin + times[(times > 0.5) & (angles < limit)][0]
+    [remark] = found.remarks
+    assert remark.startswith("the motion leads beyond the dead centre at t = ")
+    assert remark.endswith(f"cannot be satisfied between there and the instant t = {again:.9g} s")
+
+
+def test_a_motion_that_ends_beyond_a_dead_centre(tmp_path: Path) -> None:
+    limit = limit_of(TRIPLE_ROCKER)
+    path, times = tmp_path / "bar.yaml", np.linspace(0.0, 1.0, 100)
+    path.write_text(four_bar(TRIPLE_ROCKER, closed(TRIPLE_ROCKER, limit - 0.5)))
+    found = analysed(path, table(tmp_path / "motion.csv", {"time": times, "a": limit - 0.5 + 0.52 * times}))
+    [one] = found.singularities
+    np.testing.assert_allclose(one.position.time, 0.5 / 0.52, atol=2.0 * BEYOND / 0.52)
+    [remark] = found.remarks
+    assert remark.endswith("between there and the end of the motion")
+
+
+def test_rounded_coordinates_that_contradict_each_other_are_possible(tmp_path: Path) -> None:
+    """Crank and rocker of a table have five decimals; a hinge that is not in the table does not make them free."""
+    path, times = tmp_path / "bar.yaml", np.linspace(0.0, 1.0, 101)
+    text = four_bar(CRANK_ROCKER, closed(CRANK_ROCKER, 0.3)).replace("joints:\n", f"  flap: {{{BODY}}}\njoints:\n")
+    path.write_text(text.replace("  c: {type", "  e: {type: revolute, child: flap, axis: [0, 0, 1]}\n  c: {type"))
+    angles = np.array([closed(CRANK_ROCKER, angle) for angle in 0.3 + 2.0 * times]).round(5)
+    motion = table(tmp_path / "motion.csv", {"time": times, "a": angles[:, 0], "d": angles[:, 2]})
+    found = analysed(path, motion, ("d",))
+    assert found.driving == ("d", "e")
+    assert min(found.changes.values()) > BEYOND
+    frame, crank, coupler, rocker = CRANK_ROCKER
+    reach = coupler + crank
+    stretched = np.arccos((frame**2 + reach**2 - rocker**2) / (2.0 * frame * reach))
+    [one] = found.singularities
+    # A change of 1e-5 rad is 5e-6 s at 2 rad/s.
+    np.testing.assert_allclose(one.position.time, (stretched - 0.3) / 2.0, atol=2e-5)
+    assert not found.remarks
+
+
 def test_markers_of_a_four_bar_and_refusals(tmp_path: Path) -> None:
     path = tmp_path / "bar.yaml"
     path.write_text(MARKED_BAR)

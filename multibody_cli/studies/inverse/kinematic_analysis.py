@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -140,6 +140,7 @@ class _Instant(NamedTuple):
     a: Floats
     of_others: Floats  # singular values of the columns that do not drive, and of all
     of_all: Floats
+    change: Floats  # of the given coordinates by the constraints
     pins: list[tuple[Floats, Floats]]
 
 
@@ -198,7 +199,7 @@ class KinematicProblem:
         motion, consistent, names = self._motion, self._consistent, self._names
         state, _ = consistent.advance(float(motion.times[0]), motion.q[0], motion.v[0], motion.a[0])
         refuse_closing(self._fitted.motion, consistent.held, self._model, names)
-        driving = self._driving(state)
+        driving, is_free = self._driving(state), self._is_free(state)
         bars = [*four_bars(self._scene, self._joints_of(driving))]
         pins = [Pins(bar, self._scene, self._model) for bar in bars]
         instants = [self._at(k, float(time), driving, pins) for k, time in enumerate(motion.times)]
@@ -207,8 +208,9 @@ class KinematicProblem:
         q = np.array([consistent.values(one.state) for one in instants])
         given = [names.by_index(int(iv)).name for iv in motion.coordinates]
         changes = consistent.changes
-        is_free = len(given) <= len(driving)  # more coordinates contradict each other between the instants
-        singularities = tuple(self._singularities(instants, driving, changes + (BEYOND if is_free else np.inf)))
+        most = BEYOND if is_free else math.inf  # a table of dependent coordinates contradicts itself
+        possible = [float(one.state.time[0]) for one in instants if not (one.change > most).any()]
+        singularities = tuple(self._singularities(instants, driving, most))
         return Kinematics(
             times=motion.times,
             coordinates=chosen,
@@ -219,7 +221,7 @@ class KinematicProblem:
             held=tuple(names.by_index(int(iv)).name for iv in consistent.held),
             changes={name: float(size) for name, size in zip(given, changes, strict=True) if size > ROUND_OFF},
             ignored=self._ignored,
-            remarks=(*self._fitted.remarks, *_ends(singularities)),
+            remarks=(*self._fitted.remarks, *_ends(singularities, possible)),
             misfits=self._fitted.misfits,
             linkages=tuple(self._linkages(bars, instants)),
             singularities=singularities,
@@ -242,6 +244,12 @@ class KinematicProblem:
         order = consistent.order([*self._on, *given])
         return [order[k] for k in spanning(rows.N[order] / rows.scales[order, None])]
 
+    def _is_free(self, state: State) -> bool:
+        """Return whether the coordinates of the motion are independent of each other."""
+        rows, given = self._consistent.rows, self._motion.coordinates
+        rows.update(state)
+        return len(spanning(rows.N[given] / rows.scales[given, None])) == len(given)
+
     def _at(self, k: int, time: float, driving: list[int], pins: list[Pins]) -> _Instant:
         """Return the motion at a time, reached from the present one of `consistent`, near instant k."""
         motion = self._motion
@@ -251,7 +259,8 @@ class KinematicProblem:
         G = self._jacobian(state)
         others = self._others(driving)
         places = [one.at(self._unlocked.work.bodies) for one in pins]
-        return _Instant(state.copy(), a, _singular_values(G[:, others]), _singular_values(G), places)
+        of_others, of_all = _singular_values(G[:, others]), _singular_values(G)
+        return _Instant(state.copy(), a, of_others, of_all, self._consistent.change.copy(), places)
 
     def _jacobian(self, state: State) -> Floats:
         """Return the Jacobian of all coordinates, prescribed ones too, relative to the scales of the rows."""
@@ -274,13 +283,13 @@ class KinematicProblem:
         spline = BPoly.from_derivatives(ends, data)
         return spline(time), spline.derivative(1)(time), spline.derivative(2)(time)
 
-    def _singularities(self, instants: list[_Instant], driving: list[int], changes: Floats) -> Iterator[Singularity]:
+    def _singularities(self, instants: list[_Instant], driving: list[int], most: float) -> Iterator[Singularity]:
         found = list[Singularity]()
         for kind, field in (("branching point", "of_all"), ("dead centre", "of_others")):
-            values = [getattr(one, field) for one in instants]
-            rank = relative_rank(values)
-            measures = np.array([measure_of(own, rank) for own in values])
-            between = partial(self._measure, instants, driving, field, rank, changes)
+            rank = relative_rank([getattr(one, field) for one in instants])
+            measure = partial(_measure, field=field, rank=rank, most=most)
+            measures = np.array([measure(one) for one in instants])
+            between = partial(self._measure_between, instants, driving, measure)
             positions = singular_positions(self._motion.times, measures, between)
             for position in positions:
                 if not any(abs(other.position.time - position.time) < NEAR * self._interval for other in found):
@@ -296,15 +305,14 @@ class KinematicProblem:
             own[:] = there
         return self._at(k, time, driving, [])
 
-    def _measure(
-        self, instants: list[_Instant], driving: list[int], field: str, rank: int, most: Floats, k: int, time: float
+    def _measure_between(
+        self, instants: list[_Instant], driving: list[int], measure: Callable[[_Instant], float], k: int, time: float
     ) -> float:
-        """Return the measure at a time near instant k; infinite where constraints change the motion by over `most`."""
+        """Return the measure at a time near instant k; infinite where the constraints cannot be satisfied."""
         try:
-            there = self._place(instants, k, time, driving)
+            return measure(self._place(instants, k, time, driving))
         except RunFailed:
             return math.inf
-        return math.inf if (self._consistent.change > most).any() else measure_of(getattr(there, field), rank)
 
     def _moves(self, instants: list[_Instant], time: float, driving: list[int]) -> tuple[str, ...]:
         """Return the coordinates that can move while those that drive rest."""
@@ -328,19 +336,26 @@ class KinematicProblem:
 
 
 BEYOND = 1e-6
-"""Change of the motion between two instants by the constraints, rad or m, above which it is impossible."""
+"""Change of the motion by the constraints, rad or m, above which it is impossible."""
 
 NEAR = 1e-3
 """Distance of two singular positions, relative to the intervals, within which they are one."""
 
 
-def _ends(singularities: tuple[Singularity, ...]) -> Iterator[str]:
-    """Report the parts of the motion between two instants in which the constraints cannot be satisfied."""
+def _measure(there: _Instant, field: str, rank: int, most: float) -> float:
+    """Return the measure of an instant; infinite where constraints change the motion by over `most`."""
+    return math.inf if (there.change > most).any() else measure_of(getattr(there, field), rank)
+
+
+def _ends(singularities: tuple[Singularity, ...], possible: list[float]) -> Iterator[str]:
+    """Report the parts of the motion in which the constraints cannot be satisfied, up to the next possible instant."""
     for one in singularities:
         if one.position.is_end:
+            time = next((time for time in possible if time > one.position.time), None)
+            until = "the end of the motion" if time is None else f"the instant t = {time:.9g} s"
             yield (
                 f"the motion leads beyond the {one.kind} at t = {one.position.time:.9g} s: the constraints cannot be "
-                "satisfied between there and the next instant"
+                f"satisfied between there and {until}"
             )
 
 

@@ -33,7 +33,7 @@ EFFECTIVE = 1e-9
 """Singular value, relative to the largest, above which it is not 0 anywhere else."""
 
 PRECISION = 1e-12
-"""Precision of the instant, relative to the interval."""
+"""Precision of the instant, relative to the interval; for a minimum, SciPy adds the root of the round-off."""
 
 
 class SingularPosition(Immutable):
@@ -80,7 +80,7 @@ def singular_positions(
     Parameters
     ----------
     times, measures
-        (T,) instants, s, and the measure there.
+        (T,) instants, s, and the measure there; infinite if the constraints cannot be satisfied.
     measure_at
         The measure at a time, reached from the instant with a number; infinite if the constraints cannot be
         satisfied.
@@ -88,13 +88,15 @@ def singular_positions(
     found: list[SingularPosition] = []
     for k, own in enumerate(measures):
         before, after = max(k - 1, 0), min(k + 1, len(times) - 1)
-        if own > min(measures[before], measures[after]) or before == after:
+        is_end = math.isinf(measures[after])
+        if math.isinf(own) or before == after or (own > min(measures[before], measures[after]) and not is_end):
             continue
-        best = SingularPosition(float(times[k]), float(own))
+        best = SingularPosition(float(times[k]), float(own), is_end)
         if own > SINGULAR:
             for first, last in ((before, k), (k, after)):
-                if first < last:
-                    least = _least_between(float(times[first]), float(times[last]), partial(measure_at, first))
+                if first < last and math.isfinite(measures[first]):
+                    locate = _end_between if math.isinf(measures[last]) else _least_between
+                    least = locate(float(times[first]), float(times[last]), partial(measure_at, first))
                     best = min(best, least, key=lambda one: one.measure)
         near = found and abs(found[-1].time - best.time) <= 1e-3 * (times[after] - times[before])
         if best.is_singular and not near:
@@ -104,20 +106,25 @@ def singular_positions(
 
 def _least_between(start: float, end: float, measure_at: Callable[[float], float]) -> SingularPosition:
     """Return the minimum of a measure between two times, or the last position behind which it is infinite."""
-    impossible = [end]
+    impossible: list[float] = []
 
-    def finite_measure(time: float) -> float:
-        value = measure_at(float(time))
+    # The precision of SciPy is relative to the argument: a part of the interval, since times may be large.
+    def finite_measure(part: float) -> float:
+        time = start + float(part) * (end - start)
+        value = measure_at(time)
         if math.isinf(value):
-            impossible.append(float(time))
+            impossible.append(time)
         return min(value, 1.0)
 
-    least = minimize_scalar(
-        finite_measure, bounds=(start, end), method="bounded", options={"xatol": PRECISION * (end - start)}
-    )
-    if len(impossible) == 1:
-        return SingularPosition(float(least.x), float(least.fun))
-    first, last = start, min(impossible)
-    while first < (middle := 0.5 * (first + last)) < last:
+    least = minimize_scalar(finite_measure, bounds=(0.0, 1.0), method="bounded", options={"xatol": PRECISION})
+    if impossible:
+        return _end_between(start, min(impossible), measure_at)
+    return SingularPosition(start + float(least.x) * (end - start), float(least.fun))
+
+
+def _end_between(start: float, end: float, measure_at: Callable[[float], float]) -> SingularPosition:
+    """Return the last position behind which a measure is infinite, between a possible time and an impossible one."""
+    first, last, least = start, end, PRECISION * (end - start)
+    while last - first > least and first < (middle := 0.5 * (first + last)) < last:
         first, last = (first, middle) if math.isinf(measure_at(middle)) else (middle, last)
     return SingularPosition(first, measure_at(first), is_end=True)
