@@ -72,7 +72,10 @@ class ForcePacker:
     def add_joint(
         self, name: str, spec: MovingJointSpec, parts: Sequence[Part], start: JointStart, row: int, iq: int, iv: int
     ) -> None:
-        """Add the forces and the prescribed motion of a joint whose numbers begin at iq and iv."""
+        """Add the forces and the prescribed motion of a joint whose numbers begin at iq and iv.
+
+        A joint that is not active has no forces, but it keeps their accounts.
+        """
         context = self._joint_context(name, parts, start, iq, iv)
         for scalar in context.scalars:
             self.quantities.places[CoordinateReference(name, scalar.place)] = scalar.iq, scalar.iv
@@ -81,7 +84,7 @@ class ForcePacker:
                 self.quantities.places[CoordinateReference(name, rotation.place + k)] = -1, rotation.iv + k
         for element, fields in elements_of_joint(spec):
             account = self.account(element.account, f"joints/{path_component(name)}/{fields.cause}")
-            for record in fields.pack(spec, context):
+            for record in fields.pack(spec, context) if spec.active else ():
                 self._add(element, (*record, account))
         if spec.motion is not None:
             account = self.account("work", f"joints/{path_component(name)}/motion")

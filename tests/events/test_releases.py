@@ -67,6 +67,48 @@ def test_a_pendulum_that_leaves_its_joint_flies_on_a_parabola(method):
     assert np.abs(trajectory.channel("energy/ledger_residual").values).max() < (1e-7 if method in ORDER else 1e-9)
 
 
+SPRUNG = """
+mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  carrier: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  bob: {mass: 1, com: [0, 0, -0.5], inertia: {principal: [0.1, 0.1, 0.1]}}
+joints:
+  ground: {type: fixed, child: carrier}
+  hinge: {JOINT, parent: carrier, child: bob, active: true, stiffness: 3, FORCE, REST}
+events:
+  release: {when: t - 0.30003, once: true, set: {joints.hinge.active: false}}
+simulation: {duration: 1, step: 0.5 ms}
+"""
+JOINT_AT_REST = {
+    "revolute": ("type: revolute, axis: [0, 1, 0]", "force: 0.2", "rest: 0.5"),
+    "spherical": ("type: spherical", "force: [0, 0.2, 0]", "rest: {axis: [0, 1, 0], angle: 0.5}"),
+}
+
+
+@by_all_methods
+@pytest.mark.parametrize("joint", JOINT_AT_REST)
+def test_a_released_joint_takes_its_spring_out_of_the_energy(joint, method):
+    """The hinge swings as an oscillator until then; its spring has no energy without it, and the event removes it."""
+    text = SPRUNG
+    for word, value in zip(("JOINT", "FORCE", "REST"), JOINT_AT_REST[joint], strict=True):
+        text = text.replace(word, value)
+    trajectory = run(text, method)
+    k, rest, force, inertia, left = 3.0, 0.5, 0.2, 0.1 + 0.25, 0.30003
+    w, mean = math.sqrt(k / inertia), rest + force / k
+    angle, rate = mean * (1.0 - math.cos(w * left)), mean * w * math.sin(w * left)
+    stored = 0.5 * k * (angle - rest) ** 2
+    tolerance = 1e-8
+    assert stored > 0.01
+    released = trajectory.time > left
+    np.testing.assert_array_equal(trajectory.channel("energy/elastic").values[released], 0.0)
+    np.testing.assert_array_equal(trajectory.channel("joints/hinge/force").values[released], 0.0)
+    assert final(trajectory, "energy/work/events/release") == pytest.approx([-stored], abs=tolerance)
+    assert final(trajectory, "energy/kinetic") == pytest.approx([0.5 * inertia * rate**2], abs=tolerance)
+    assert final(trajectory, "energy/work/joints/hinge/force") == pytest.approx([force * angle], abs=tolerance)
+    assert np.abs(trajectory.channel("energy/ledger_residual").values).max() < tolerance
+
+
 LATCH = """
 mbsim: 1
 gravity: [0, 0, 0]
