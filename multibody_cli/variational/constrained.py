@@ -28,11 +28,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from multibody_cli.constraint_solver.active_rows import (
-    ACTIVATION_TOLERANCE,
-    activate_unilateral_rows,
-    deactivate_separating_rows,
-)
+from multibody_cli.constraint_solver.active_rows import activate_unilateral_rows, deactivate_separating_rows
 from multibody_cli.constraint_solver.drive_work import account_impacts_of_step, account_row_impulses
 from multibody_cli.constraint_solver.loop_frames import update_loop_frames
 from multibody_cli.constraint_solver.loop_joints import (
@@ -383,17 +379,4 @@ def complete_rows(system, work, step, v, ledger):
     account_losses(work, ledger)
     account_impacts_of_step(system, work, constrained.row_states, corrected, v, ledger)
     deactivate_separating_rows(work)
-    keep_pressed_rows(work, constrained)
     store_start_of_rows(work, v)
-
-
-@kernel
-def keep_pressed_rows(work, constrained):
-    """Keep one-sided rows active on which the step ends, and that the forces there press, by their multipliers.
-
-    Their rates have the error of the step; if they opened, the next step would end in an impact.  Rebounds open them.
-    """
-    for k in range(len(work.special_rows) if work.dual.rebound_share[0] == 0.0 else 0):
-        row, row_state = work.rows[work.special_rows[k]], constrained.row_states[work.special_rows[k]]
-        if row_state.start_multiplier > 0.0 and row.error * row.weight <= ACTIVATION_TOLERANCE:
-            row.active = 1
