@@ -143,6 +143,7 @@ def pack(machine: Machine) -> Packed:
         tree_link = tree_links[row - 1]
         motion = forces.motion and SimpleNamespace(given=forces.motion[0], signals=tuple(forces.motion[1]))
         spec = SimpleNamespace(
+            active=True,
             coordinates=tuple(c for part in tree_link.parts for c in part.coordinates),
             stiffness=forces.stiffness and tuple(forces.stiffness),
             damping=forces.damping and tuple(forces.damping),
