@@ -287,7 +287,7 @@ def test_no_field_of_a_scene_is_ignored() -> None:
     assert SceneSpec.model_fields.keys() == settings | written_ | SECTIONS.keys()
     mass = {"kind", "mass", "density", "com", "inertia"}
     assert BodySpec.model_fields.keys() == mass | {"shapes", "position", "rotation", "velocity", "points"}
-    forces = {"stiffness", "damping", "armature", "force", "limits", "restitution", "motion"}
+    forces = {"stiffness", "damping", "armature", "force", "limits", "restitution", "motion", "active"}
     frames = {"parent", "child", "origin", "child_origin", "coordinate_names"}
     assert MovingJointSpec.model_fields.keys() == forces | frames | {"type"}
     contacts = {"friction", "restitution", "priority", "contact", "groups", "collides_with"}

@@ -39,7 +39,7 @@ def test_operating_points_are_on_the_curves(tmp_path: Path) -> None:
         "length of the fibers",
         "velocity of the fibers",
         "length of the tendon",
-        "time (s)",
+        "time, s",
     ]
 
 

@@ -16,20 +16,9 @@ from reader_mutants import drawn_of_each_operator, faults_of, reader_mutants
 
 PACKAGE = Path(__file__).parents[2] / "multibody_cli"
 PACKAGES = {
-    *("constraints", "contacts", "forces", "initial", "joints", "methods", "render", "signals", "spatial"),
-    *(
-        "alarms",
-        "output",
-        "linalg",
-        "tree",
-        "kkt",
-        "constraint_solver",
-        "implicit",
-        "contact_solver",
-        "variational",
-        "observation",
-    ),
-    *("cables", "lanes", "statics", "symbolic"),
+    *("alarms", "cables", "constraint_solver", "constraints", "contact_solver", "contacts", "forces", "implicit"),
+    *("initial", "joints", "kkt", "lanes", "linalg", "methods", "observation", "output", "render", "signals"),
+    *("spatial", "statics", "studies", "symbolic", "tree", "variational"),
 }
 
 
