@@ -294,7 +294,9 @@ def enforce_constraints(system, work, v, a):
     update_marker_changes(tree, work.bodies)
     compute_loop_accelerations(tree, a, work)
     count = select_active_rows(work, ACCELERATION)
-    if count > 0:
+    if count == 0:
+        clear_open_rows(work)
+    else:
         for k in range(count):
             row = rows[active_rows[k]]
             bias = bias_acceleration_of_row(row, work.terms, work.bodies)
@@ -315,6 +317,14 @@ def enforce_constraints(system, work, v, a):
         apply_primary_rotor_forces(system.constraints.tables[ROTORS_INDEX], work)
     else:
         apply_primary_row_forces(work)
+
+
+@kernel
+def clear_open_rows(work):
+    """Set the multipliers of one-sided rows to 0, where impulses may have left others: an open row has no power."""
+    for k in range(len(work.special_rows)):
+        if work.rows[work.special_rows[k]].one_sided:
+            work.rows[work.special_rows[k]].multiplier = 0.0
 
 
 @kernel
