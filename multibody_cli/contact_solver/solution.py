@@ -245,7 +245,7 @@ def solve_island_by_staggered_projections(problem, options, x, scratch):
 
     The proximal method solves islands with more rows than the dense matrix; they are reported as UNFINISHED.
     """
-    if len(problem.r) <= len(scratch.staggered.r):
+    if len(problem.r) <= len(scratch.staggered.b):
         return solve_staggered(problem, options, x, scratch.staggered)
     report = solve_proximal(problem, options, x, scratch.proximal)
     return SolutionReport(

@@ -25,8 +25,9 @@ from rigid import (
 
 from multibody_cli.contact_solver.friction import dense, natural_map, proximal, proximal_step
 from multibody_cli.contact_solver.friction.elimination_order import order_blocks
-from multibody_cli.contact_solver.friction.problem import compute_offset, scale_rows, set_free_velocity
+from multibody_cli.contact_solver.friction.problem import Options, compute_offset, scale_rows, set_free_velocity
 from multibody_cli.contact_solver.friction.rescue import rescue
+from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered, staggered_scratch_for
 from multibody_cli.contact_solver.laws.coulomb import project
 from multibody_cli.kernel.mode import interpreted
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
@@ -334,3 +335,46 @@ def test_friction_next_to_nothing_is_no_danger(tiny):
         assert np.isfinite(g).all()
         assert np.isfinite(D).all()
         assert abs(g[1]) <= tiny
+
+
+def driven_contact(seed, slip, turn):
+    """A contact that a drive slides along a direction in which no impulse moves it, in axes turned by an angle."""
+    rng = np.random.default_rng(seed)
+    rows, r = np.zeros((3, 6)), np.array([-1.0, rng.uniform(-1.0, 1.0), slip])
+    coupling = rng.uniform(-0.9, 0.9)
+    rows[:2, :2] = np.linalg.cholesky([[2.0, coupling], [coupling, 1.0]])
+    R = np.eye(3)
+    R[1:, 1:] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
+    world = World([1.0], [[1.0, 1.0, 1.0]], [(0, 0, 0)])
+    world.contacts = [R @ rows]
+    return world, R @ r, R
+
+
+@pytest.mark.parametrize("slip", [1e-6, 0.3, 2.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_friction_opposes_slip_that_no_impulse_changes(seed, slip):
+    """In all axes, of which some have no response, and by both solvers."""
+    mu, expected = 0.5, None
+    for turn in (0.0, 0.5 * np.pi, 0.3, 2.0):
+        world, r, R = driven_contact(seed, slip, turn)
+        W = world.jacobian() @ world.jacobian().T
+        x, report = solve_factored(world, np.zeros(6), mu, r=r)
+        assert report.status == SOLVED
+        assert violation(W, r, mu, x) < 1e-10
+        assert np.hypot(x[1], x[2]) == pytest.approx(mu * x[0], rel=1e-12)
+        expected = R.T @ x if expected is None else expected
+        np.testing.assert_allclose(R.T @ x, expected, atol=1e-8)
+        other = np.full(3, np.nan)
+        problem = factored(world, np.zeros(6), mu, r)
+        assert solve_staggered(problem, Options(), other, staggered_scratch_for(3)).status == SOLVED
+        np.testing.assert_allclose(R.T @ other, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_slip_of_round_off_that_no_impulse_changes_has_no_friction(seed):
+    """As that of a plane mechanism across its plane: other friction is that of a contact that slides in the plane."""
+    for slip in (0.0, 1e-15, -1e-13):
+        world, r, _ = driven_contact(seed, slip, 0.0)
+        x, report = solve_factored(world, np.zeros(6), 0.5, r=r)
+        assert report.status == SOLVED
+        assert x[2] == 0.0

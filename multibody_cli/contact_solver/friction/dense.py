@@ -79,11 +79,13 @@ def clipped(b1, b2, radius):
 def problem_size(problem, x, u) -> float:
     """Return max |r| / sqrt(w) or sqrt(x.W x), the larger of both, or the load on a friction patch; 1 if all are 0.
 
-    It is infinite if sqrt(x.W x) is infinite or no number.
+    Rows without response have no velocity in the mass norm.  The size is infinite if sqrt(x.W x) is infinite or no
+    number.
     """
     size, squared, floor = 0.0, 0.0, zero_diagonal(problem.W)
     for i in range(len(x)):
-        size = max(size, abs(problem.r[i]) / math.sqrt(max(problem.W[i, i], floor)))
+        if problem.W[i, i] > floor:
+            size = max(size, abs(problem.r[i]) / math.sqrt(problem.W[i, i]))
         squared += x[i] * (u[i] - problem.r[i])
     for c in range(problem.friction_patches):
         n = normal_row(problem, c)

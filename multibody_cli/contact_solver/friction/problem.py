@@ -34,6 +34,9 @@ PER_CONTACT = 3
 MIN_FRICTION_IMPULSE = 1e-150
 """Friction impulses below this value count as 0, to avoid overflow in divisions."""
 
+LEAST_SLIP = 1e-12
+"""Slip that no impulse changes, relative to the other velocities of the problem, up to which it is round-off."""
+
 NODE = COLUMNS
 """Normal velocities are stored in groups of six; the width of a block is a multiple of it."""
 
@@ -225,8 +228,12 @@ def block_of_rows(problem, k, rows, side):
 
 
 @kernel
-def scale_rows(problem):
-    """Compute the row scales w; rows with negligible response are removed from the problem."""
+def remove_rows_without_response(problem):
+    """Compute the diagonal of W into w, and remove the rows whose entry is negligible.
+
+    No impulse changes their velocities, which count as 0, except for slip under a load beyond round-off, as that of a
+    body that a drive moves over the floor: friction opposes it.
+    """
     largest, largest_moment, moments = 0.0, 0.0, end_of_contacts(problem)
     for k in range(len(problem.r)):
         problem.w[k] = delassus_entry(problem, k, k)
@@ -236,10 +243,50 @@ def scale_rows(problem):
             largest_moment = max(largest_moment, problem.w[k])
     for k in range(len(problem.r)):
         if not problem.w[k] > NEGLIGIBLE * (largest if k < moments else largest_moment):
-            problem.r[k] = 0.0
+            problem.w[k] = 0.0
             for side in range(BLOCKS_PER_ROW):
                 problem.block[k, side] = -1
-            problem.w[k] = 0.0 if k >= problem.constraint_rows else 1.0
+    speed = LEAST_SLIP * speed_of_rows(problem)
+    for k in range(len(problem.r)):
+        if problem.w[k] == 0.0:
+            round_off = speed * math.sqrt(largest if k < moments else largest_moment)
+            if not (is_loaded_tangent(problem, k) and abs(problem.r[k]) > round_off):
+                problem.r[k] = 0.0
+            if k < problem.constraint_rows:
+                problem.w[k] = 1.0
+
+
+@kernel
+def is_loaded_tangent(problem, k) -> bool:
+    """Return whether row k is a tangent of a disc with a load: given, or of a normal that is in the problem."""
+    place, first_moment = k - problem.constraint_rows, end_of_contacts(problem)
+    if place < 0 or place % PER_CONTACT == 0:
+        return False
+    if k < first_contact_row(problem):
+        return True
+    normal = k - place % PER_CONTACT if k < first_moment else problem.loads[(k - first_moment) // PER_CONTACT]
+    return problem.w[normal] > 0.0
+
+
+@kernel
+def speed_of_rows(problem) -> float:
+    """Return the largest velocity without impulses, in the mass norm, of the bodies and of rows with a response w."""
+    square, n = 0.0, 0
+    for b in range(len(problem.width)):
+        n += problem.width[b]
+    for i in range(n):
+        square += problem.xi0[i] * problem.xi0[i]
+    for k in range(len(problem.r)):
+        if problem.w[k] > 0.0:
+            square = max(square, problem.r[k] * problem.r[k] / problem.w[k])
+    return math.sqrt(square)
+
+
+@kernel
+def scale_rows(problem):
+    """Compute the row scales w; rows with negligible response are removed from the problem."""
+    remove_rows_without_response(problem)
+    moments = end_of_contacts(problem)
     for c in range(len(problem.mu)):
         n = problem.constraint_rows + PER_CONTACT * c
         a, b, d = problem.w[n + 1], delassus_entry(problem, n + 1, n + 2), problem.w[n + 2]

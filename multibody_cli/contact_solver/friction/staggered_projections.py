@@ -64,6 +64,7 @@ from multibody_cli.contact_solver.friction.problem import (
     SolutionReport,
     delassus_entry,
     first_resistance,
+    remove_rows_without_response,
 )
 from multibody_cli.kernel import Floats, allocate, kernel
 from multibody_cli.linalg import free_rows
@@ -93,7 +94,6 @@ class StaggeredScratch(NamedTuple):
     """Work arrays for m rows."""
 
     W: Annotated[Floats, "m", "m"]
-    r: Annotated[Floats, "m"]
     V: Annotated[Floats, "m", "m"]  # W in the frames of the friction
     b: Annotated[Floats, "m"]  # r in these frames
     y: Annotated[Floats, "m"]  # x in these frames
@@ -117,15 +117,13 @@ def staggered_scratch_for(m: int) -> StaggeredScratch:
 def solve_staggered(problem, options, x, scratch) -> SolutionReport:
     """Solve for the impulses x (m,) of a `Factored` problem; x holds the initial guess or NaN."""
     m = len(problem.r)
-    W, r = scratch.W[:m, :m], scratch.r[:m]
+    W = scratch.W[:m, :m]
+    remove_rows_without_response(problem)
     for k in range(m):
         for h in range(k + 1):
             W[k, h] = W[h, k] = delassus_entry(problem, k, h)
-    floor = zero_diagonal(W)
-    for k in range(m):
-        r[k] = problem.r[k] if W[k, k] > floor else 0.0
     kinds = (problem.equalities, problem.constraint_rows, problem.friction_patches)
-    return stagger(DenseProblem(W, r, problem.mu, problem.loads, *kinds), options, x, scratch)
+    return stagger(DenseProblem(W, problem.r, problem.mu, problem.loads, *kinds), options, x, scratch)
 
 
 # --- algorithm 7 ------------------------------------------------------------------------------------------------------
