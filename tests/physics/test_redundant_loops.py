@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from loops import THREE, start
+from loops import THREE, accelerations_of, oracle_of, start
 from scipy.spatial.transform import Rotation
 
 every_method = pytest.mark.parametrize("method", THREE)
@@ -147,6 +147,47 @@ def test_a_straight_chain_hinged_at_both_ends_has_least_norm_reactions(method, r
     np.testing.assert_allclose(last, first, atol=1e-8)
     weight = 9.81 * count
     assert 0.0 < first[5] + last[5] < weight  # the middle falls
+
+
+def chain_of_balls(rotvecs, both_ends):
+    """Bars of 1 m on ball joints, the first on the ground, and the last one too if both ends are held."""
+    turns = [Rotation.from_rotvec(rotvec) for rotvec in rotvecs]
+    joints = {f"j{k}": {"type": "spherical", "child": f"b{k}", "q": {"rotvec": list(r)}} for k, r in enumerate(rotvecs)}
+    for k in range(1, len(turns)):
+        joints[f"j{k}"] |= {"parent": f"b{k - 1}", "origin": at(1)}
+    if both_ends:
+        end, attitude = np.zeros(3), Rotation.identity()
+        for turn in turns:
+            attitude = attitude * turn
+            end = end + attitude.apply([1.0, 0.0, 0.0])
+        # in the axes of the world, to which the last bar has its whole rotation
+        q = {"rotvec": attitude.as_rotvec().tolist()}
+        last = {"child": f"b{len(turns) - 1}", "child_origin": at(1)}
+        joints["end"] = {"type": "spherical", "origin": at(*end), "q": q, **last}
+    return {"bodies": {f"b{k}": bar(1.0) for k in range(len(turns))}, "joints": joints}
+
+
+@every_method
+@pytest.mark.parametrize("rotvec", [(0.0, 0.0, 0.0), (0.3, -0.5, 0.2)])
+@pytest.mark.parametrize("both_ends", [False, True])
+@pytest.mark.parametrize("bend", [0.0, 0.02, 0.8])
+def test_a_chain_of_balls_is_singular_only_where_it_is_straight_and_held_at_both_ends(bend, both_ends, rotvec, method):
+    """A = J M^-1 J^T of Baraff 1996, footnote 5.  A straight chain held at one end is regular."""
+    rotvecs = bend * np.random.default_rng(5).standard_normal((6, 3))
+    run = start(turned(chain_of_balls(rotvecs, both_ends), rotvec), method, "rk4", step=1e-3)
+    loops, v = oracle_of(run)
+    G, _ = loops.demands(v)
+    M, _ = loops.mass_and_force(v)
+    bodies = np.r_[tuple(loops.body_columns(f"b{k}") for k in range(len(rotvecs)))]
+    J = G.reshape(-1, 2, 3, loops.size)[:, 1][..., bodies].reshape(-1, len(bodies))  # points that coincide
+    eigenvalues = np.linalg.eigvalsh(J @ np.linalg.solve(M[np.ix_(bodies, bodies)], J.T))
+    singular = bend == 0.0 and both_ends
+    assert (eigenvalues < 1e-12 * eigenvalues[-1]).sum() == singular  # the tension along the chain
+    assert eigenvalues[int(singular)] > 1e-6 * eigenvalues[-1]
+    exact = loops.solve(v, {})
+    np.testing.assert_allclose(accelerations_of(run, loops), exact.a, atol=1e-9)
+    for name in [] if singular else loops.hinges:
+        np.testing.assert_allclose(run.joint(name, "reaction"), exact.reaction(name)[0], atol=1e-9)
 
 
 @every_method
