@@ -217,7 +217,8 @@ def solve_dual(work, count):
     """Compute the multipliers of the active rows from W and the residuals in `work.dual.r`."""
     dual = work.dual
     for k in range(count):
-        dual.lower[k] = 0.0 if work.rows[dual.active_rows[k]].one_sided else -math.inf
+        row = work.rows[dual.active_rows[k]]
+        dual.lower[k] = 0.0 - row.pressing if row.one_sided else -math.inf
         dual.upper[k] = math.inf
     solve_within_bounds(work, count)
 

@@ -39,6 +39,7 @@ ROW = np.dtype(
         ("bias", "f8"),
         ("residual", "f8"),  # its value at the present level
         ("multiplier", "f8"),
+        ("pressing", "f8"),  # impulse by forces that press a one-sided row, which its own impulse may take back
         ("restitution", "f8"),  # of an impact on a one-sided row
         ("start_error", "f8"),  # error and value at velocity level of such a row at the start of the step
         ("start_rate", "f8"),  # NaN before the first step, and behind a change of the state

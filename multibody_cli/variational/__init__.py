@@ -4,7 +4,8 @@
     poses               poses of bodies without velocities, (18)
     discrete_motion     discrete momentum of a body and its derivative
     se3                 the term of the discrete Lagrangian with the logarithm in SE(3)
-    constrained         constraint rows: impulses, active set, projection of velocities
+    constrained         constraint rows: impulses and active set
+    rows_at_end         their projection of velocities at the end of a step, rebounds, rows that forces press
     newton              Newton's and Broyden's methods in generalized coordinates, Alg. 1 and 4
     newton_constraints  constraint rows of the end of a step, for Newton's method
     svi                 the residual in O(n^2) and its derivative in O(n^3), for comparison

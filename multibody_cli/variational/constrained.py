@@ -10,7 +10,7 @@ With y_0 the correction of the mean rates by the residual alone, M^-1 J^T z corr
     W z + (g / h + J y_0) = 0,      W = J M^-1 J^T
 
 W and J are those of the start: like RIQN, this is a quasi-Newton method, whose error decreases with the step
-(`newton_constraints` uses those of the end).  At the end of the step velocities are projected onto the constraints.
+(`newton_constraints` uses those of the end).  At the end of the step velocities are projected (`rows_at_end`).
 Rows that constrain velocities only take part in this projection alone; their impulse is applied once more at the start
 of the next step, so that it acts symmetrically about the node: the mean of the momenta before and after it satisfies
 the rows.
@@ -28,30 +28,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from multibody_cli.constraint_solver.active_rows import activate_unilateral_rows, deactivate_separating_rows
-from multibody_cli.constraint_solver.drive_work import account_impacts_of_step, account_row_impulses
 from multibody_cli.constraint_solver.loop_frames import update_loop_frames
 from multibody_cli.constraint_solver.loop_joints import (
     apply_loop_impulses,
     wrench_of_generalized_forces,
     write_loop_rows,
 )
-from multibody_cli.constraint_solver.projection import PROJECTION_TOLERANCE, compute_velocity_residuals
-from multibody_cli.constraint_solver.restitution import (
-    account_losses,
-    correct,
-    limit_rebounds,
-    store_start_of_rows,
-)
 from multibody_cli.constraint_solver.solver import (
-    VELOCITY,
     build_delassus,
     clear_impulses,
     zero_rhs,
 )
 from multibody_cli.constraints.elements import write_all
 from multibody_cli.constraints.rows import (
-    IMPACT_SPEED,
     apply_row_impulse,
     constraint_violation,
     jacobian_product_of_row,
@@ -64,7 +53,6 @@ from multibody_cli.method_kernels import apply_inverse_mass, impulse_response
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import no_force, rotated_force, transposed_times
 from multibody_cli.tree.markers import transfer_marker_wrenches, update_markers
-from multibody_cli.variational.discrete_motion import add_impulses, add_velocity_changes
 from multibody_cli.variational.maximal_joints import write_maximal_joint_errors
 
 
@@ -332,51 +320,3 @@ def store_applied_reactions(tree, work, reactions):
             if not work.rows[r].primary:
                 T = T + work.rows[r].multiplier * load_force(work.constraint_axes[r])
         store_force(reactions[k], W + rotated_force(load(work.bodies[closure.loop_frame].R), T))
-
-
-@kernel
-def set_rebounds_of_step(work) -> float:
-    """Set the rates with which one-sided rows leave their limits; return the largest relative change that they require.
-
-    The impulse of the step has changed the rate at its end, so that the approach is that at its start.
-    """
-    work.dual.rebound_share[0] = largest = 0.0
-    for k in range(len(work.special_rows)):
-        row = work.rows[work.special_rows[k]]
-        row.rebound, row.approach = 0.0, row.residual
-        if row.active == 1 and row.start_rate < -IMPACT_SPEED * row.speed:
-            row.rebound, work.dual.rebound_share[0] = -row.restitution * row.start_rate, 1.0
-            largest = max(largest, (row.rebound - row.residual) * row.weight)
-    return largest
-
-
-@template(correct, account_impacts_of_step)
-def complete_rows(system, work, step, v, ledger):
-    """Project the velocities at the end of the step onto the constraints; store the multipliers there."""
-    tree, rows, constrained = system.tree, work.rows, step.constrained
-    store_start_multipliers(work, constrained)
-    dissipated = 0.0
-    for r in range(len(rows)):
-        if rows[r].one_sided:
-            rows[r].loss = constrained.row_states[r].dissipation
-            dissipated += rows[r].loss
-    activate_unilateral_rows(work)
-    corrected = max(compute_velocity_residuals(work, v), set_rebounds_of_step(work)) > PROJECTION_TOLERANCE * tree.rate
-    if corrected:
-        correct(system, work, VELOCITY)
-        limit_rebounds(system, work, dissipated)
-        add(v, work.response)
-        add_velocity_changes(tree, work.bodies)
-        account_row_impulses(work, False, ledger)
-        clear_impulses(work)
-        for r in range(len(rows)):
-            if rows[r].rebound > 0.0 or not (rows[r].holonomic or rows[r].one_sided):
-                apply_row_impulse(rows[r], work.terms, rows[r].multiplier, work.wrenches, work.impulse)
-        apply_loop_impulses(tree, work.impulse, work)
-        add_impulses(step.discrete_motions, work.wrenches)
-        clear_loop_coordinates(tree, work.impulse)
-        add(step.residual_carry_over, work.impulse)
-    account_losses(work, ledger)
-    account_impacts_of_step(system, work, constrained.row_states, corrected, v, ledger)
-    deactivate_separating_rows(work)
-    store_start_of_rows(work, v)

@@ -151,7 +151,7 @@ def account_start(system: Any, work: Any, step: Any, t: float, h: float, q: Any,
 
 
 @optional_kernel_parameter
-def complete_rows(system: Any, work: Any, step: Any, v: Any, ledger: Any) -> None:
+def complete_rows(system: Any, work: Any, step: Any, v: Any, ledger: Any, h: float) -> None:
     """Project the velocities at the end of the step onto the constraints."""
 
 
@@ -365,7 +365,7 @@ def complete_step(system, work, step, state, powers, t, h) -> bool:
     impulse_response(system, work)
     add(v, work.response)
     add_velocity_changes(tree, work.bodies)
-    complete_rows(system, work, step, v, state.ledger)
+    complete_rows(system, work, step, v, state.ledger, h)
     apply_forces(step.forces.nodes.forces, t, q, v, work, powers)
     add_drive_powers(system, work, step, t, q, v, powers)
     return bool(arrives)

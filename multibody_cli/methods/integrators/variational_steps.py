@@ -43,7 +43,6 @@ from multibody_cli.variational.constrained import (
     solve_row_impulses_at_start,
     update_delassus,
 )
-from multibody_cli.variational.constrained import complete_rows as complete_rows_at_end
 from multibody_cli.variational.contacts import begin_forces, evaluate_forces_at_rates, start_of_step_contacts
 from multibody_cli.variational.discrete_motion import momentum_map
 from multibody_cli.variational.energy import (
@@ -61,6 +60,7 @@ from multibody_cli.variational.joint_friction import (
 )
 from multibody_cli.variational.newton_constraints import solve_row_impulses_at_end
 from multibody_cli.variational.newton_forces import add_force_derivatives
+from multibody_cli.variational.rows_at_end import complete_rows as complete_rows_at_end
 from multibody_cli.variational.step import (
     account_start,
     begin_first_step,

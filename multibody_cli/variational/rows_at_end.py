@@ -1,0 +1,98 @@
+"""Constraint rows at the end of a variational step: velocities are projected, and limits rebound or stay closed.
+
+The impulses of positions act at the start of a step (`constrained`), those of velocities at its end.  A rebound changes
+the momenta.  All other impulses of holonomic rows change the velocities alone: those of positions in the next step
+contain them.  A row on which the step ends and that the forces there press has a rate with the error of the step.  If
+that opened the row, the next step would end in an impact: it is projected instead, as long as the sum of its impulse
+and of that by the forces is positive.
+"""
+
+from __future__ import annotations
+
+from multibody_cli.constraint_solver.active_rows import (
+    ACTIVATION_TOLERANCE,
+    activate_unilateral_rows,
+    deactivate_separating_rows,
+)
+from multibody_cli.constraint_solver.drive_work import account_impacts_of_step, account_row_impulses
+from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses
+from multibody_cli.constraint_solver.projection import PROJECTION_TOLERANCE, compute_velocity_residuals
+from multibody_cli.constraint_solver.restitution import (
+    account_losses,
+    correct,
+    limit_rebounds,
+    store_start_of_rows,
+)
+from multibody_cli.constraint_solver.solver import VELOCITY, clear_impulses
+from multibody_cli.constraints.rows import IMPACT_SPEED, apply_row_impulse
+from multibody_cli.kernel import kernel, template
+from multibody_cli.linalg.vectors import add
+from multibody_cli.variational.constrained import clear_loop_coordinates, store_start_multipliers
+from multibody_cli.variational.discrete_motion import add_impulses, add_velocity_changes
+
+
+@kernel
+def set_rebounds_of_step(work) -> float:
+    """Set the rates with which one-sided rows leave their limits; return the largest relative change that they require.
+
+    The impulse of the step has changed the rate at its end, so that the approach is that at its start.
+    """
+    work.dual.rebound_share[0] = largest = 0.0
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        row.rebound, row.approach = 0.0, row.residual
+        if row.active == 1 and row.start_rate < -IMPACT_SPEED * row.speed:
+            row.rebound, work.dual.rebound_share[0] = -row.restitution * row.start_rate, 1.0
+            largest = max(largest, (row.rebound - row.residual) * row.weight)
+    return largest
+
+
+@kernel
+def press_rows(work, row_states, h) -> float:
+    """Set the impulses over h that press rows on which the step ends; return their largest relative separation.
+
+    h is the part of the step over which the forces at its end act, 0 with order 1.  Rebounds open rows.
+    """
+    largest = 0.0
+    for k in range(len(work.special_rows) if work.dual.rebound_share[0] == 0.0 else 0):
+        row, pressing = work.rows[work.special_rows[k]], h * row_states[work.special_rows[k]].start_multiplier
+        if pressing > 0.0 and row.error * row.weight <= ACTIVATION_TOLERANCE:
+            row.pressing = pressing
+            largest = max(largest, row.residual * row.weight)
+    return largest
+
+
+@template(correct, account_impacts_of_step)
+def complete_rows(system, work, step, v, ledger, h):
+    """Project the velocities at the end of a step of h onto the constraints; store the multipliers there."""
+    tree, rows, constrained = system.tree, work.rows, step.constrained
+    store_start_multipliers(work, constrained)
+    dissipated = 0.0
+    for r in range(len(rows)):
+        if rows[r].one_sided:
+            rows[r].loss = constrained.row_states[r].dissipation
+            dissipated += rows[r].loss
+    activate_unilateral_rows(work)
+    residual = max(compute_velocity_residuals(work, v), set_rebounds_of_step(work))
+    residual = max(residual, press_rows(work, constrained.row_states, (1.0 - step.settings.first_kick) * h))
+    corrected = residual > PROJECTION_TOLERANCE * tree.rate
+    if corrected:
+        correct(system, work, VELOCITY)
+        limit_rebounds(system, work, dissipated)
+        add(v, work.response)
+        add_velocity_changes(tree, work.bodies)
+        account_row_impulses(work, False, ledger)
+        clear_impulses(work)
+        for r in range(len(rows)):
+            if rows[r].rebound > 0.0 or not (rows[r].holonomic or rows[r].one_sided):
+                apply_row_impulse(rows[r], work.terms, rows[r].multiplier, work.wrenches, work.impulse)
+        apply_loop_impulses(tree, work.impulse, work)
+        add_impulses(step.discrete_motions, work.wrenches)
+        clear_loop_coordinates(tree, work.impulse)
+        add(step.residual_carry_over, work.impulse)
+    account_losses(work, ledger)
+    account_impacts_of_step(system, work, constrained.row_states, corrected, v, ledger)
+    deactivate_separating_rows(work)
+    store_start_of_rows(work, v)
+    for k in range(len(work.special_rows)):
+        rows[work.special_rows[k]].pressing = 0.0
