@@ -4,10 +4,14 @@ The impulses J^T x of the rows of a step act at its start, with the momenta and 
 rates J v of the rows change to J v + J M^-1 J^T x, and -x (J v + J M^-1 J^T x / 2) is lost, for any step.  Bodies then
 move at the velocities after the impact, which the projection at the end changes again: the work of forces and drives in
 this step is that at these velocities.
+
+A row that was pressed and that the impact lifts has the smallest x, which takes back the impulse of its multiplier in
+the forces of this node.  The sum of both is 0, and the row is open from the impact on.
 """
 
 from __future__ import annotations
 
+from multibody_cli.constraint_solver.active_rows import ACTIVATION_TOLERANCE
 from multibody_cli.constraint_solver.drive_work import account_impacts, transmit_impacts
 from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.kernel import kernel, template
@@ -35,6 +39,9 @@ def account_start(system, work, step, t, h, q, v, ledger) -> bool:
         row, row_state = rows[special[k]], row_states[special[k]]
         if row.one_sided:
             row.multiplier = row_state.impulse - row_state.anticipated
+            if row.active == 1 and row_state.error * row.weight > ACTIVATION_TOLERANCE:  # lifted
+                row.multiplier += step.settings.first_kick * h * row_state.start_multiplier
+                row.active = 0
             if row.drive >= 0:
                 ledger[row.drive] -= (row.multiplier - row_state.predicted) * row.rate
     transmit_impacts(system, work)

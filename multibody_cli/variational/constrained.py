@@ -215,7 +215,8 @@ def solve_row_impulses_at_start(system, work, step, h):
             rows[r], terms, work.bodies, work.response
         )
         dual.lower[k] = (
-            -constrained.row_states[r].impulse - h * constrained.row_states[r].start_multiplier
+            -constrained.row_states[r].impulse
+            - step.settings.first_kick * h * constrained.row_states[r].start_multiplier
             if rows[r].one_sided
             else -math.inf
         )

@@ -71,7 +71,8 @@ def solve_row_impulses_at_end(system, work, step, h):
         )
         if abs(dual.r[k]) <= round_off / rows[r].weight:
             dual.r[k] = 0.0
-        dual.lower[k] = -constrained.row_states[r].impulse - h * constrained.row_states[r].start_multiplier
+        pressing = step.settings.first_kick * h * constrained.row_states[r].start_multiplier
+        dual.lower[k] = -constrained.row_states[r].impulse - pressing
     fill_newton_delassus(system, work, step, count)
     solve_complementarity(work, step.solver.constraint_work, count)
 

@@ -160,6 +160,10 @@ IMPACTS: dict[str, dict[str, Any]] = {
     "force of time": {"bodies": {"a": BODY}, "joints": {"slide": {**SLIDE, "force": "-10 - 5*sin(9*t)"}}},
     "motor": arms({}, {"force": "10"}),
     "rebound by a motor": arms({}, {"force": "10", "restitution": 0.5}),
+    "catch that lifts a pressed arm": arms({"force": -10, "limits": [-1, None], "q": -1}, {"v": 3}),
+    "rebound that lifts a pressed arm": arms(
+        {"force": -10, "limits": [-1, None], "q": -1}, {"v": 3, "restitution": 0.8}
+    ),
     "rebound beside a drive": arms({"motion": {"position": GIVEN["position"]}}, {"restitution": 0.5}),
 }
 
