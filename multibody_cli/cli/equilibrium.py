@@ -172,6 +172,8 @@ def _remark(found: Statics) -> None:
             f"nothing opposes small displacements to first order in {words}: the equilibrium is one of a continuum, or "
             "forces of higher order decide"
         )
+    for side in found.kinks:
+        messages.note(f"a force has a kink at this equilibrium: the stiffness is that of the side on which {side}")
     if found.redundant and found.held:
         words = counted(found.redundant, "dimension")
         messages.note(f"the forces of contacts and rows are one of a set of {words}, of least squares")
@@ -190,6 +192,8 @@ def as_data(found: Statics) -> dict[str, Any]:
         "steps": one.steps,
         "stability": found.stability,
         "stiffness": [float(value) for value in one.stiffness],
+        "derivatives": found.derivatives,
+        "kinks": list(found.kinks),
         "softest": found.softest,
         "unstable_directions": one.unstable,
         "neutral_directions": one.neutral,

@@ -115,6 +115,13 @@ def value_of(number: Any) -> Any:
     return number.value if isinstance(number, Dual) else number
 
 
+def duals(values: NDArray[Any], slopes: NDArray[Any]) -> NDArray[Any]:
+    """Return dual numbers (n,) of values (n,) and derivatives (n, k)."""
+    found = np.empty(len(values), object)
+    found[:] = [Dual(float(x), slope) for x, slope in zip(values, slopes, strict=True)]
+    return found
+
+
 def slopes_of(numbers: NDArray[Any], count: int) -> NDArray[np.float64]:
     """Return the derivatives (n, count) of numbers (n,), of which some may be dual."""
     return np.reshape([x.slope if isinstance(x, Dual) else np.zeros(count) for x in numbers], (len(numbers), count))

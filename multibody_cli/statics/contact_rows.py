@@ -120,9 +120,16 @@ class ContactForces(UnbalancedForces):
         compute_generalized_forces(self.model.system, self.work, found)
         return found
 
-    def along(self, q: Floats, x: Floats, directions: Floats, weights: Floats) -> Floats:
-        """Return the differences (p, n, k) of L along displacements (nv, k), with weights (p, K)."""
-        return self.differences(q, x, directions, weights, self.fineness)
+    def nearby(self, q: Floats, x: Floats, directions: Floats, offset: float, count: int) -> Floats:
+        """Return L (2 K + 1, n, k) at multiples of an offset, for the smallest shape, along displacements (nv, k)."""
+        found = np.zeros((2 * count + 1, directions.shape[1], self.n))
+        found[count] = self.at(q, x)
+        self._evaluate(q, x, directions, self.fineness * offset, found)
+        return found.swapaxes(1, 2) / self.fineness
+
+    def _exact(self, q: Floats, x: Floats, directions: Floats) -> Floats | None:
+        """Return None: the detection of contacts has no rules for dual numbers."""
+        return None
 
 
 @kernel

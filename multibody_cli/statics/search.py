@@ -29,7 +29,7 @@ from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.statics.active_rows import RANK, Balance, balance, multipliers
 from multibody_cli.statics.admissible import Stability, stability_on_cone
 from multibody_cli.statics.second_variation import scales, second_variation
-from multibody_cli.statics.unbalanced_forces import FITTED, SECOND, UnbalancedForces, displaced
+from multibody_cli.statics.unbalanced_forces import SecondDerivatives, UnbalancedForces, displaced
 
 MOST_STEPS = 300
 
@@ -98,6 +98,10 @@ class Equilibrium(Immutable, eq=False):
         Number of one-sided rows that are closed without force: they restrict displacements to one side.
     on_cone
         Stability on the displacements that these rows allow; "stable" without them, where the stiffness decides.
+    kinks
+        Coordinates along which a force has a kink at the equilibrium, and the sides whose stiffness this is, 1 or -1.
+    is_exact
+        Whether the stiffness is that of exact derivatives, by dual numbers; otherwise of differences.
     """
 
     state: State
@@ -110,6 +114,8 @@ class Equilibrium(Immutable, eq=False):
     steps: int
     touched: int = 0
     on_cone: Stability = "stable"
+    kinks: tuple[tuple[int, int], ...] = ()
+    is_exact: bool = False
 
     @property
     def stability(self) -> Stability:
@@ -177,7 +183,7 @@ class Search:
         """
         here, best = self._place(self._projected(self._start, self._equality)), np.inf
         while True:
-            [K], size = self._stiffness(here, SECOND), _size(here)
+            K, size = self._stiffness(here), _size(here)
             scale = self._scale(here)
             round_off = np.maximum(BALANCED * scale, ROUND_OFF * np.abs(K).max(axis=1, initial=0.0))
             is_balanced = bool((np.abs(here.unbalanced) <= round_off).all())
@@ -243,11 +249,11 @@ class Search:
         return whole
 
     # --- steps ----------------------------------------------------------------------------------------------------
-    def _stiffness(self, here: Place, weights: Floats) -> Floats:
-        """Return K, and samples of its error with the weights `FITTED`, (p, k, k), J."""
-        N, x = here.balance.N, self._weights * here.balance.x
-        slopes = self._forces.along(here.q, x, self._whole(N), weights)
-        return np.asarray(-N.T @ (self._sizes[:, None] * slopes[:, self._free]))
+    def _stiffness(self, here: Place) -> Floats:
+        """Return K (k, k), J, for a step."""
+        N = here.balance.N
+        slopes = self._forces.along(here.q, self._weights * here.balance.x, self._whole(N))
+        return np.asarray(-N.T @ (self._sizes[:, None] * slopes[self._free]))
 
     def _mass_matrix(self, here: Place) -> Floats:
         """Return the mass matrix (k, k) along the motions of the active rows, J s^2."""
@@ -276,14 +282,15 @@ class Search:
         """Return the size of the forces that balance, J."""
         return max(self._weight, _largest(here.forces), _largest(here.G.T * here.balance.x))
 
-    def _second_variation(self, here: Place) -> tuple[Floats, Floats, Floats]:
-        """Return the stiffness (k, k), samples of its error (p, k, k), and the least error of its diagonal (k,)."""
-        K, *samples = self._stiffness(here, FITTED)
-        return K, np.array(samples), np.finfo(float).eps * self._square * np.diag(self._mass_matrix(here))
+    def _second_variation(self, here: Place) -> tuple[SecondDerivatives, Floats]:
+        """Return the stiffness with samples of its error, and the least error of its diagonal (k,)."""
+        x, D = self._weights * here.balance.x, self._whole(here.balance.N)
+        found = self._forces.second_variation(here.q, x, D, self._scale(here))
+        return found, np.finfo(float).eps * self._square * np.diag(self._mass_matrix(here))
 
     # --- results --------------------------------------------------------------------------------------------------
     def _found(self, here: Place) -> Equilibrium:
-        K, samples, least = self._second_variation(here)
+        (K, samples, kinks, is_exact), least = self._second_variation(here)
         variation, symmetric = second_variation(K, samples, least)
         stiffness, axes = variation.eigenvalues(np.eye(len(K)))
         touched = here.G[self._holonomic & ~here.balance.active & (here.errors <= TOUCHING)] @ here.balance.N
@@ -300,11 +307,20 @@ class Search:
             steps=self._steps,
             touched=len(touched),
             on_cone=stability_on_cone(K, samples, least, touched),
+            kinks=tuple(self._side(here, *one) for one in kinks),
+            is_exact=is_exact,
         )
+
+    def _side(self, here: Place, column: int, side: int) -> tuple[int, int]:
+        """Return the coordinate that a displacement to one side changes most, and the sign of its change."""
+        shift = side * here.balance.N[:, column]
+        most = int(np.argmax(np.abs(shift)))
+        return int(self._free[most]), int(np.sign(shift[most]))
 
     def _endless(self, here: Place, reason: str) -> NoEquilibrium:
         """Return the failure of a search that does not end: of forces that no stiffness opposes, if there are any."""
-        still = second_variation(*self._second_variation(here))[0].still
+        (K, samples, *_), least = self._second_variation(here)
+        still = second_variation(K, samples, least)[0].still
         along = still @ (still.T @ here.unbalanced)
         if _largest(along) > BALANCED * self._scale(here):
             return self._failure(here, "nothing holds it", along)

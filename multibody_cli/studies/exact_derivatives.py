@@ -16,14 +16,11 @@ import numpy as np
 from multibody_cli.constraint_solver.projection import compute_velocity_residuals
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.initial.linearized_motion import Linearization
-from multibody_cli.kernel import Floats, interpreted
-from multibody_cli.kernel.dual_numbers import DUAL_MATHEMATICS, Dual, slopes_of, with_duals
+from multibody_cli.kernel import Floats
+from multibody_cli.kernel.dual_numbers import Dual, duals, slopes_of, with_duals
 from multibody_cli.methods.contract import Dynamics
 from multibody_cli.model import State, System
-from multibody_cli.tree.configuration import displace, normalize
-
-LARGEST = 60
-"""Number of coordinates and constraint rows up to which plain Python takes at most seconds."""
+from multibody_cli.statics.dual_evaluation import displaced_duals, with_dual_numbers
 
 RANK = 1e-10
 """Singular value of scaled rows, relative to the largest, below which they are dependent."""
@@ -63,15 +60,9 @@ def exact_derivatives(
 
     They are None where the model is too large, or its kernels have an operation without a rule.
     """
-    if len(state.v) + len(system.rows) > LARGEST:
-        return None
     motion = _DualMotion(system, work, dynamics, state, linear, shifts, changes, inputs)
-    try:
-        with interpreted(mathematics=DUAL_MATHEMATICS), np.errstate(all="ignore"):
-            found = motion.derivatives()
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError, KeyError):
-        return None  # the caller has differences
-    return found if all(np.isfinite(one).all() for one in found) else None
+    found = with_dual_numbers(len(state.v) + len(system.rows), motion.derivatives)
+    return found if found and all(np.isfinite(one).all() for one in found) else None
 
 
 class _DualMotion:
@@ -119,16 +110,8 @@ class _DualMotion:
 
     def _start(self) -> tuple[Any, Any, Any]:
         """Return q, v and a of the displaced state."""
-        q, shift, v = (
-            np.array([Dual(float(x), slope) for x, slope in zip(values, slopes, strict=True)], object)
-            for values, slopes in (
-                (self._state.q, np.zeros((len(self._state.q), self._count))),
-                (np.zeros(len(self._shifts)), self._shifts),
-                (self._state.v, self._changes),
-            )
-        )
-        displace(self._system.tree, q, shift, 1.0)
-        normalize(self._system.tree, q)
+        v = duals(self._state.v, self._changes)
+        q = displaced_duals(self._system.tree, self._state.q, self._shifts)
         return q, v, np.zeros(len(v)).astype(object)
 
     def _place(self) -> tuple[Any, Any, Any]:

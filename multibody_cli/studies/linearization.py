@@ -16,19 +16,18 @@ along dx/dt, times H^-1.  Named coordinates are therefore states by themselves, 
 Limits and flanks of gears with backlash are one-sided rows.  Those that are pressed at the state are equalities, and
 the others are left out: A is that of the present mode of contact.
 
-The derivatives are central differences of sixth order, of several offsets: for each curve, those that differ least from
-the differences of fourth order, which is an estimate of their error: about 1e-13 of the accelerations.  Where it is
-more than round-off, as near the ends of pieces of curves, A and B are exact derivatives by dual numbers, if these agree
-with the differences within their errors.
+A and B are exact derivatives by dual numbers, if these agree with differences (`curves`), of any offset and side,
+within their errors.  Else, as in large models, they are differences: central ones of sixth order with the best of
+several offsets, about 1e-13 of the accelerations, and beside a kink those of the side on which the state is.
 
 Sources: Schwab and Meijaard, Dynamics of flexible multibody systems with non-holonomic constraints: a finite element
-approach, Multibody System Dynamics 10 (2003), for P and N; Fornberg, Generation of finite difference formulas on
-arbitrarily spaced grids, Math. Comp. 51 (1988), table 1.
+approach, Multibody System Dynamics 10 (2003), for P and N.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -43,29 +42,15 @@ from multibody_cli.kernel import records
 from multibody_cli.methods.aba import ABA
 from multibody_cli.model import Floats, Integers, Model, State, System
 from multibody_cli.spec.rotations import cross_matrix
-from multibody_cli.statics.second_variation import CERTAIN
-from multibody_cli.studies.differentiation import FOURTH, SHIFTS, SIXTH
+from multibody_cli.statics.slopes import ROUND_OFF, Slopes
+from multibody_cli.studies.curves import Curves, along
 from multibody_cli.studies.exact_derivatives import exact_derivatives
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
 from multibody_cli.tree.workspace import workspace_for
 
-OFFSETS = (1e-1, 1e-2, 1e-3, 1e-4)
-"""Offsets of the differences, relative to the motion of the mechanism by its length or by 1 rad, to its rates, and
-to inputs, or 1."""
-
 ACCURACY = 1e-13
 """Error of accelerations that is no difference: that of the projection, relative to the rate of the motion."""
-
-
-ROUND_OFF = 1e-11
-"""Error of differences, relative to the row of the matrix, that dual numbers have as well."""
-
-AGREEMENT = 1e-6
-"""Difference of exact derivatives from differences, relative to the row of the matrix, that is an error of these.
-
-More is a kink: the differences have the mean of both slopes, and dual numbers the slope to one side.
-"""
 
 
 class LinearModel(NamedTuple):
@@ -93,6 +78,7 @@ class LinearModel(NamedTuple):
     inputs: tuple[str, ...]
     closed: tuple[str, ...]
     touching: tuple[str, ...]
+    kinks: tuple[str, ...]
     C: Floats
     D: Floats
     errors: Floats
@@ -189,6 +175,8 @@ def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
         if elements:
             words = claim.format(", ".join(f"`{element}`" for element in elements))
             yield f"`linearize` {words}"
+    for side in found.kinks:
+        yield f"a force has a kink at this state: the derivatives are those of the side on which {side}"
 
 
 class _Linearizer:
@@ -239,38 +227,35 @@ class _Linearizer:
         except np.linalg.LinAlgError:
             raise ArgumentError("the motion cannot be linearized: bodies without inertia can move") from None
         P, N = linear.displacements, linear.directions
-        n, nv, nothing = int(self._system.tree.links["nv"].sum()), self._model.nv, np.zeros(self._model.nv)
-        rate = self._rate(state)
-        moved = [self._along(state, column, nothing, 1.0) for column in P.T]
-        changed = [self._along(state, nothing, column, rate) for column in N.T]
-        size = 3 * nv + len(self._outputs(state.q, state.v))
-        curves = np.reshape([*moved, *changed], (len(moved) + len(changed), 2, size))
-        dq, dv, da, dy = np.split(curves[:, 0].T, (nv, 2 * nv, 3 * nv))
-        Q, V = self._states(P, N)
-        X = np.concatenate([Q @ dq, V @ dv])
-        Y = np.concatenate([Q @ (dv + self._turning(state) @ dq), V @ da])
-        A = np.linalg.solve(X.T, Y.T).T
-        _, ev, ea, _ = np.split(curves[:, 1].T, (nv, 2 * nv, 3 * nv))
-        errors = np.concatenate([np.abs(Q) @ ev, np.abs(V) @ ea]) @ np.abs(np.linalg.inv(X))
+        n, nothing, rate = int(self._system.tree.links["nv"].sum()), np.zeros(self._model.nv), self._rate(state)
+        moved = [self._along(state, column, nothing, 1.0, rate**2) for column in P.T]
+        changed = [self._along(state, nothing, column, rate, rate) for column in N.T]
+        driven = [self._response(state, one, rate) for one in inputs]
+        curves = Curves((*moved, *changed), tuple(driven), *self._states(P, N), self._turning(state))
+        A, B, C, D, errors = curves.system(3 * self._model.nv + len(self._outputs(state.q, state.v)))
         scale = np.append(np.full(P.shape[1], rate**2), np.full(N.shape[1], rate))
         errors[P.shape[1] :] += ACCURACY * scale
-        responses = np.reshape([self._response(state, one, rate)[0] for one in inputs], (len(inputs), size)).T
-        dq, dv, da, du = np.split(responses, (nv, 2 * nv, 3 * nv))
-        C, moved_by = np.linalg.solve(X.T, dy.T).T, np.concatenate([Q @ dq, V @ dv])  # a drive moves constraints
-        B = np.concatenate([Q @ (dv + self._turning(state) @ dq), V @ da]) - A @ moved_by
-        D = du - C @ moved_by
-        largest = np.abs(A).max(axis=1, keepdims=True, initial=0.0)
-        round_off = ROUND_OFF * (largest + scale)
-        is_exact = bool((errors > round_off).any())
-        exact = self._exact(state, linear, inputs) if is_exact else (A, B)
-        bounds = CERTAIN * errors + AGREEMENT * (largest + scale), AGREEMENT * np.abs(B).max(initial=0.0)
-        if exact and all((abs(a - b) <= c).all() for a, b, c in zip(exact, (A, B), bounds, strict=True)):
-            (A, B), errors = exact, np.minimum(errors, round_off)
-        else:
-            is_exact = False
+        round_off = ROUND_OFF * (np.abs(A).max(axis=1, keepdims=True, initial=0.0) + scale)
+        every = curves.of_states + curves.of_inputs
+        sides, exact = [one.best.side for one in every], self._exact(state, linear, inputs)
+        near = curves.agreeing(*exact, scale) if exact else None
+        if exact and near:
+            (A, B), errors, sides = exact, np.minimum(errors, round_off), [one.side for one in near]
         elements = self._elements(self._closed), self._elements(self._touching)
         names, a = tuple(one.name for one in inputs), N.T @ self._accelerations(state)
-        return LinearModel(A, B, N[:n], P[:n], names, *elements, C, D, errors, is_exact, a)
+        places = [*self._names_of(P, ""), *self._names_of(N, "the rate of "), *((f"`{name}`", 1) for name in names)]
+        kinks = tuple(
+            f"{name} {'increases' if sign * side > 0 else 'decreases'}"
+            for one, (name, sign), side in zip(every, places, sides, strict=True)
+            if one.has_kink
+        )
+        return LinearModel(A, B, N[:n], P[:n], names, *elements, kinks, C, D, errors, bool(near), a)
+
+    def _names_of(self, basis: Floats, level: str) -> Iterator[tuple[str, float]]:
+        """Yield the coordinate that each column (nv,) of a basis changes most, and the sign of its change."""
+        for column in basis.T:
+            iv = int(np.argmax(np.abs(column * self._system.tree.weights)))
+            yield f"{level}{self._model.names.coordinates[iv]}", float(column[iv])
 
     def _exact(self, state: State, linear: Linearization, inputs: Sequence[Input]) -> tuple[Floats, Floats] | None:
         """Return A and B by dual numbers; None where the kernels have no rule for an operation."""
@@ -292,28 +277,14 @@ class _Linearizer:
         A = np.linalg.solve(X[:, :k].T, Y[:, :k].T).T
         return A, Y[:, k:] - A @ X[:, k:]
 
-    def _along(self, state: State, shift: Floats, change: Floats, rate: float) -> Floats:
-        """Return the derivatives of q, v, the accelerations and outputs along a curve, and their errors, (2, ...)."""
-        size = self._motion(state, shift + change) / rate
-        return self._derivative(lambda h: self._deviation(state, h * shift, h * change), 1.0 / size)
+    def _along(self, state: State, shift: Floats, change: Floats, unit: float, scale: float) -> Slopes:
+        """Return the derivatives of q, v, the accelerations and outputs along a curve."""
+        size = self._motion(state, shift + change) / unit
+        values = partial(self._on_curve, state, shift, change)
+        return along(values, 1.0 / size, self._model.nv, scale)
 
-    def _derivative(self, values: Callable[[float], Floats], size: float, square: float = 0.0) -> Floats:
-        """Return the derivative at 0 of values, and its errors, with the best one of the `OFFSETS` of a size.
-
-        The best one has the least error of accelerations and, by the factor `square`, 1/s^2, of positions.
-        """
-        nv = self._model.nv
-
-        def differences(offset: float) -> tuple[Floats, Floats]:
-            each = np.array([values(k * offset) for k in SHIFTS])
-            sixth, fourth = (np.tensordot(weights, each, 1) / offset for weights in (SIXTH, FOURTH))
-            return sixth, np.abs(sixth - fourth)
-
-        def error(found: tuple[Floats, Floats]) -> float:
-            positions, _, accelerations = found[1][: 3 * nv].reshape(3, nv)
-            return float(max(accelerations.max(initial=0.0), square * positions.max(initial=0.0)))
-
-        return np.array(min((differences(offset * size) for offset in OFFSETS), key=error))
+    def _on_curve(self, state: State, shift: Floats, change: Floats, h: float) -> Floats:
+        return self._deviation(state, h * shift, h * change)
 
     def _accelerations(self, state: State) -> Floats:
         """Return the accelerations (nv,) of a state."""
@@ -333,8 +304,8 @@ class _Linearizer:
         """Return the rate of the motion, 1/s: of the bodies, or of an acceleration from rest; 1 at rest without any."""
         return max(self._motion(state, state.v), np.sqrt(self._motion(state, self._accelerations(state)))) or 1.0
 
-    def _response(self, state: State, one: Input, rate: float) -> Floats:
-        """Return the derivatives of q, v, the accelerations and outputs with respect to an input, and their errors."""
+    def _response(self, state: State, one: Input, rate: float) -> Slopes:
+        """Return the derivatives of q, v, the accelerations and outputs with respect to an input."""
         given, nothing = one.value, np.zeros(self._model.nv)
 
         def changed(shift: float) -> Floats:
@@ -342,7 +313,8 @@ class _Linearizer:
             return self._deviation(state, nothing, nothing)
 
         try:
-            return self._derivative(changed, max(abs(given), 1.0), rate**2)  # a drive may move no free coordinate
+            size = max(abs(given), 1.0)  # a drive may move no free coordinate
+            return along(changed, size, self._model.nv, rate**2, rate**2)
         finally:
             one.set(given)
 

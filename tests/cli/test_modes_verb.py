@@ -77,14 +77,14 @@ def test_matrices_in_each_format(mbsim: Command, folder: Path, suffix: str) -> N
     ending = mbsim("linearize", "two.yaml", "--to", name, "--output", "bodies/b/com[x]", "--input", "force/two")
     assert (ending.code, ending.stdout) == (
         0,
-        f"{name}: 6 states, 1 input, 1 output, at t = 0 s; derivatives: differences\n",
+        f"{name}: 6 states, 1 input, 1 output, at t = 0 s; derivatives: exact\n",
     )
     path = folder / name
     if suffix == "json":
         data = json.loads(path.read_text())
     else:
         data = dict(np.load(path)) if suffix == "npz" else loadmat(path, squeeze_me=True)
-    assert (float(data["time"]), str(data["derivatives"])) == (0.0, "differences")
+    assert (float(data["time"]), str(data["derivatives"])) == (0.0, "exact")
     assert [str(one) for one in data["states"]] == ["q/one", "q/two", "q/free", "v/one", "v/two", "v/free"]
     np.testing.assert_allclose(np.ravel(data["C"]), [1, 1, 0, 0, 0, 0], atol=1e-12)
     np.testing.assert_allclose(np.asarray(data["A"])[3], [-100, 100, 0, -0.2, 0, 0], atol=1e-10)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,8 @@ import pytest
 
 import mbsim
 from multibody_cli.kernel.dual_numbers import DUAL_MATHEMATICS, Dual, value_of
-from multibody_cli.studies import exact_derivatives, linearization
+from multibody_cli.statics import dual_evaluation
+from multibody_cli.studies import curves
 
 pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
 
@@ -53,11 +53,9 @@ def test_a_derivative_is_never_lost_silently() -> None:
 
 def both(scene: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[mbsim.LinearSystem, mbsim.LinearSystem]:
     """Return the linear system by dual numbers and by differences."""
-    found = []
-    for round_off in (-1.0, math.inf):
-        monkeypatch.setattr(linearization, "ROUND_OFF", round_off)
-        found.append(mbsim.linearize(scene, overrides=["expect=[]"]))
-    return found[0], found[1]
+    exact = mbsim.linearize(scene, overrides=["expect=[]"])
+    monkeypatch.setattr(dual_evaluation, "LARGEST", 0)
+    return exact, mbsim.linearize(scene, overrides=["expect=[]"])
 
 
 @pytest.mark.parametrize(
@@ -77,13 +75,18 @@ def test_exact_systems_agree_with_differences(name: str, monkeypatch: pytest.Mon
 def test_differences_over_the_end_of_a_piece_converge_to_exact_derivatives(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second derivative jumps: errors of differences, up to 4e-5 of the largest entry, decrease with the offset."""
+    """The second derivative jumps: errors of central differences, up to 4e-5 of the largest entry, decrease with the
+    offset.
+    """
     scene, systems = GALLERY / f"{name}.yaml", []
     exact = mbsim.linearize(scene, overrides=["expect=[]"])
     assert exact.derivatives == "exact"
-    monkeypatch.setattr(linearization, "ROUND_OFF", math.inf)
+    monkeypatch.setattr(dual_evaluation, "LARGEST", 0)
+    for name, side in (("FORWARD", 1), ("BACKWARD", -1)):
+        monkeypatch.setattr(curves, name, curves.CENTRAL._replace(side=side))
     for offset in (1e-4, 1e-6):
-        monkeypatch.setattr(linearization, "OFFSETS", (offset,))
+        monkeypatch.setattr(curves, "OFFSETS", (offset,))
+        monkeypatch.setattr(curves, "FINER", ())
         systems.append(mbsim.linearize(scene, overrides=["expect=[]"]))
     large, small = (float(np.abs(one.A - exact.A).max()) for one in systems)
     assert large > 1e-7 * np.abs(exact.A).max()
@@ -98,7 +101,7 @@ def test_a_kink_keeps_differences(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_large_models_keep_differences(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_derivatives, "LARGEST", 1)
+    monkeypatch.setattr(dual_evaluation, "LARGEST", 0)
     exact, differences = both(GALLERY / "springs.yaml", monkeypatch)
     assert exact.derivatives == "differences"
     np.testing.assert_array_equal(exact.A, differences.A)

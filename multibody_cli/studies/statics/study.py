@@ -7,6 +7,7 @@ steady motion the given coordinates have constant rates: their accelerations are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -86,6 +87,8 @@ class Statics(Immutable, eq=False):
         Dimension of the set of equilibria that friction holds, of which this is one; 0 for an equilibrium by itself.
     reason
         Why the stability of a held scene is unknown; "" otherwise.
+    kinks
+        Sides on which the stiffness is this one, such as "hinge increases", of forces with a kink at the equilibrium.
     """
 
     time: float
@@ -104,6 +107,7 @@ class Statics(Immutable, eq=False):
     points: tuple[PointForce, ...] = ()
     set_dimension: int = 0
     reason: str = ""
+    kinks: tuple[str, ...] = ()
 
     def __getitem__(self, coordinate: str) -> float:
         """Return the value of a coordinate by its name, rad or m."""
@@ -119,6 +123,11 @@ class Statics(Immutable, eq=False):
         Of a scene that contacts or dry friction hold: on the displacements that they allow.
         """
         return "unknown" if self.reason else self.found.stability
+
+    @property
+    def derivatives(self) -> Literal["exact", "differences"]:
+        """Derivatives of the stiffness: exact by dual numbers, or differences."""
+        return "exact" if self.found.is_exact else "differences"
 
     @property
     def is_unique(self) -> bool | None:
@@ -274,6 +283,9 @@ class StaticProblem:
             drives={self.names.by_index(int(iv)).name: float(-balance[iv]) for iv in held},
             softest=self.names.by_index(int(np.argmax(part))).name if len(part) else "",
             others=others,
+            kinks=tuple(
+                f"{self.names.by_index(iv).name} {'increases' if side > 0 else 'decreases'}" for iv, side in found.kinks
+            ),
         )
 
     def _listed(self, flags: Flags) -> str:

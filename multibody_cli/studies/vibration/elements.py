@@ -16,7 +16,7 @@ from multibody_cli.initial.linearized_motion import Complex
 from multibody_cli.kernel import Flags, Floats, records
 from multibody_cli.model import Model, Records, State
 from multibody_cli.statics.rest import with_held_motions
-from multibody_cli.statics.unbalanced_forces import FOURTH, UnbalancedForces
+from multibody_cli.statics.unbalanced_forces import UnbalancedForces
 
 SMALLEST_SHARE = 0.05
 """Share of the energy of a mode, above which an element is listed."""
@@ -41,9 +41,10 @@ def energies_of_elements(model: Model, state: State, multipliers: Floats, shapes
     found: dict[str, Floats] = {}
 
     def add(name: str, part: Model, at: State, x: Floats) -> None:
-        slopes = UnbalancedForces(part, at.copy()).along(state.q, x, columns[:, moving], FOURTH)[0]
-        energies = np.zeros(columns.shape[1])
-        energies[moving] = -0.5 * np.sum(columns[:n, moving] * slopes, axis=0)
+        forces, energies = UnbalancedForces(part, at.copy()), np.zeros(columns.shape[1])
+        works = np.abs(columns[:n, moving]).T @ np.abs(forces.at(state.q, x))
+        K = forces.second_variation(state.q, x, columns[:, moving], float(works.max(initial=0.0))).K
+        energies[moving] = 0.5 * np.diag(K)
         energies = energies.reshape(2, -1).sum(axis=0)
         if energies.any():
             found[name] = found[name] + energies if name in found else energies

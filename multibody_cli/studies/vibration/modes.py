@@ -178,6 +178,7 @@ def exponents_of(A: Floats, errors: Floats) -> tuple[Complex, Complex]:
     errors E change a simple eigenvalue by at most e/|y^H x|, e = |y|^T E |x|, and a triple one by (a^2 e)^(1/3), where
     a is the norm of the matrix: the smaller one counts.
     """
+    A = np.where(np.abs(A) <= errors, 0.0, A)  # round-off would join parts, and scale them
     exponents, vectors = np.zeros(len(A), np.complex128), np.zeros(A.shape, np.complex128)
     count, parts = connected_components(A != 0.0, connection="weak")
     for own in (np.flatnonzero(parts == k) for k in range(count)):

@@ -53,8 +53,8 @@ class LinearSystem(Immutable, eq=False):
     exponents
         (n,) eigenvalues of A, 1/s; 0 where errors may have caused them.
     derivatives
-        Of A and B: `exact` by dual numbers; `differences` where their measured errors are round-off, or where kernels
-        have an operation without a rule or a kink.  C and D of outputs that are no states are always differences.
+        Of A and B: `exact` by dual numbers; `differences` of large models, and where kernels have an operation without
+        a rule.  C and D of outputs that are no states are always differences.
     """
 
     A: Floats
