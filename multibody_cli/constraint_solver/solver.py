@@ -127,9 +127,9 @@ def largest_position_error(work):
 # --- the dual problem ---------------------------------------------------------------------------------------------
 @kernel
 def is_row_active(row, level):
-    """Whether a row takes part at a level."""
+    """Whether a row takes part at a level; displacements onto other rows keep one-sided rows that are active."""
     if row.one_sided:
-        return row.error < 0.0 if level == POSITION else row.active == 1
+        return row.active == 1 or (level == POSITION and row.error < 0.0)
     return row.active == 1 and (row.holonomic == 1 or level != POSITION)
 
 

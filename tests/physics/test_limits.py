@@ -73,6 +73,31 @@ def test_an_inelastic_impact_on_a_limit_stops_coupled_carts(method):
 
 
 @every_method
+@pytest.mark.parametrize("v", [-2.0, 2.0])
+def test_a_limit_that_another_body_reaches_moves_no_body_off_its_own(method, v):
+    """The displacement onto one limit keeps the other one, which a force presses; no energy is lost."""
+    limits, hinge = [-0.5, 0.5], {"type": "revolute", "axis": [0, 1, 0]}
+    shoulder = {**hinge, "child": "upper", "q": 0.5, "limits": limits, "force": 10.0}
+    elbow = {
+        **hinge,
+        "parent": "upper",
+        "child": "lower",
+        "origin": {"position": [0.6, 0, 0]},
+        "limits": limits,
+        "v": v,
+    }
+    scene = {"bodies": {"upper": rod(), "lower": rod()}, "joints": {"shoulder": shoulder, "elbow": elbow}}
+    run = start(scene, method, "rk4", step=2e-3)
+    before, touched = run.energy()[1], 0
+    for k in range(1, 501):
+        assert run.advance(2e-3 * k).energy()[1] == pytest.approx(before, abs=1e-8)
+        angles = [run.joint(name, "coordinates")[0] for name in ("shoulder", "elbow")]
+        assert np.abs(angles).max() < 0.5 + 1e-12
+        touched += abs(angles[1]) > 0.5 - 1e-12
+    assert touched > 10
+
+
+@every_method
 def test_a_limit_releases_a_body_under_an_outward_force(method):
     joint = {"type": "prismatic", "child": "a", "axis": [0, 0, 1], "limits": [0, None], "force": "40*t"}
     run = start({"bodies": {"a": rod()}, "joints": {"lift": joint}}, method, step=1e-3)
