@@ -69,9 +69,9 @@ def project_onto_constraints(system: Any, work: Any, t: float, q: Any, v: Any, a
 
 @optional_kernel_parameter
 def solve_contact_step(
-    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, v: Any, ledger: Any
+    system: Any, work: Any, contact_work: Any, t: float, h: float, q: Any, start: Any, v: Any, ledger: Any
 ) -> bool:
-    """Change the velocities v of a step without contacts to those with them, in place.
+    """Change the velocities v of a step without contacts to those with them, in place; it begins with those of `start`.
 
     Return False if there are more contacts than the capacity: the step has failed.
     """

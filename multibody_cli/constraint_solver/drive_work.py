@@ -60,16 +60,17 @@ def compute_reaction_impulses(tree, work):
 
 
 @kernel
-def account_reaction_impulses(motions, work, v, ledger):
+def account_reaction_impulses(motions, work, start, v, ledger):
     """Add the work of prescribed coordinates against the reaction impulses in `work.wrenches` to the ledger.
 
-    Generalized impulses of rows on the coordinate itself are part of the reaction, but no work of the drive.
+    They act while the rates change from `start` (nv,) to v (nv,).  Generalized impulses of rows on the coordinate
+    itself are part of the reaction, but no work of the drive.
     """
     rows = motions.rows
     for k in range(len(rows)):
         iv = rows[k].iv
         carried = power(column_of(work.columns[iv]), load_force(work.wrenches[rows[k].row]))
-        ledger[rows[k].account] += (carried - work.impulse[iv]) * v[iv]
+        ledger[rows[k].account] += (carried - work.impulse[iv]) * 0.5 * (start[iv] + v[iv])
 
 
 @template(apply_inverse_mass)
@@ -97,7 +98,7 @@ def account_reactions_to_impacts(system, work, v, ledger):
     """Add the work of prescribed coordinates against the impulses of `transmit_impacts` to the ledger."""
     apply_primary_row_impulses(system.tree, work)
     compute_reaction_impulses(system.tree, work)
-    account_reaction_impulses(system.motions, work, v, ledger)
+    account_reaction_impulses(system.motions, work, v, v, ledger)
 
 
 @template(apply_inverse_mass)

@@ -265,8 +265,10 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     update_coupled_impulses,
     add_implicit_impulses,
 )
-def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
+def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) -> bool:
     """Replace the velocity v* (nv,) in place by the velocity after contacts and friction of a step of h.
+
+    `start` (nv,) is the velocity at the start of the step.
 
     Return False if the contact capacity is exceeded; q, v and the ledger are then unchanged.
     """
@@ -326,7 +328,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, v, ledger) -> bool:
         add_implicit_impulses(system, work)
         add_coupled_impulses(system, work)
         transmit_impulses(system.tree, step, work)
-        account_reaction_impulses(system.motions, work, v, ledger)
+        account_reaction_impulses(system.motions, work, start, v, ledger)
     # warm start
     store_warm_start(contacts, count, contact_work.warm_start)
     for j in range(len(v)):

@@ -48,12 +48,12 @@ def factor_tree(system, work, a) -> None:
 
 
 @template(factor, solve_contact_step)
-def solve_contact_step_with_rows(system, work, contact_work, t, h, q, v, ledger) -> bool:
+def solve_contact_step_with_rows(system, work, contact_work, t, h, q, start, v, ledger) -> bool:
     """Solve a contact step in which no row is eliminated, and factor again if it has lost the factors."""
     plan = work.elimination
     for index in range(len(plan.rows)):
         work.rows[plan.rows[index]].primary = False
-    solved = solve_contact_step(system, work, contact_work, t, h, q, v, ledger)
+    solved = solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger)
     if plan.regular[0] == LOST:
         factor(system, work, work.response)
     for index in range(len(plan.rows)):

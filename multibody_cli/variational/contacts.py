@@ -72,7 +72,7 @@ def start_of_step_contacts(system, work, contact_work, step, state, powers, t, h
         rate[j] = v[j] + work.response[j]
     copy(q, moved)
     hold_limits(work, 1)
-    solved = solve_contact_step(system, work, contact_work, t, h, q, rate, state.ledger)
+    solved = solve_contact_step(system, work, contact_work, t, h, q, v, rate, state.ledger)
     hold_limits(work, 0)
     if not solved:
         return False

@@ -134,6 +134,7 @@ def test_a_drive_that_stops_leaves_its_body_at_rest_on_the_floor(tmp_path, metho
     np.testing.assert_allclose(found.channel("joints/rail/v").values[stopped], 0.0, atol=1e-15)
     assert np.ptp(found.channel("joints/rail/q").values[stopped], axis=0).max() < 1e-15
     assert np.ptp(found.channel("energy/dissipation/contacts/friction").values[stopped]) < 1e-15
+    assert np.abs(found.channel("energy/ledger_residual").values).max() < 1e-12
 
 
 @METHOD
@@ -152,6 +153,32 @@ def test_friction_reverses_with_its_drive(tmp_path, method):
     lost = found.channel("energy/dissipation/contacts/friction").values
     first_order = 0.5 * h if METHODS[method].own_integrator else 0.0
     np.testing.assert_allclose(lost, FRICTION * way, atol=1.001 * FRICTION * (10.0 * h**2 + first_order))
+    assert np.abs(found.channel("energy/ledger_residual").values).max() < 1e-12
+
+
+@METHOD
+@pytest.mark.parametrize("motion", ["position: t**2 + 0.5*t", "velocity: 2*t + 0.5", "acceleration: 2"])
+def test_the_ledger_of_a_drive_that_accelerates_is_balanced(tmp_path, method, motion):
+    """A table carries a box, which sticks to it: the drive works at the mean of its rates before and after a step."""
+    speed = ", v: 0.5" if motion.startswith("acceleration") else ""
+    text = f"""
+mbsim: 1
+name: table
+contacts: {{friction: 0.9}}
+bodies:
+  table: {{mass: 5, shapes: [{{type: box, size: [4, 1, 0.2]}}]}}
+  box:
+    mass: 1
+    shapes: [{{type: box, size: [0.2, 0.2, 0.2]}}]
+    position: [0, 0, 0.2]
+    velocity: {{linear: [0.5, 0, 0]}}
+joints: {{rail: {{type: prismatic, axis: [1, 0, 0], child: table, motion: {{{motion}}}{speed}}}}}
+simulation: {{duration: 0.1 s, step: 1 ms}}
+output: {{every: 10 ms}}
+"""
+    found = run(tmp_path, text, f"simulation.method={method}")
+    assert found.channel("bodies/box/linear_velocity").values[-1, 0] > 0.69
+    assert np.abs(found.channel("energy/ledger_residual").values).max() < 1e-12
 
 
 @METHOD

@@ -50,7 +50,7 @@ from multibody_cli.tree.workspace import Work
 def take_implicit_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-    before, after, contact_work = scratch
+    before, after, rates, contact_work = scratch
     done, states = 0, system.forces.states
     load_states(states, state.z)
     if fresh:
@@ -65,8 +65,9 @@ def take_implicit_steps(system, state, work, scratch, h, start, first, count, fr
     evaluate(system, work, time[0], q, v, a, before)
     valid = is_finite(a)
     while valid and done < count:
+        copy(v, rates)
         add_scaled(v, h, a)
-        if not solve_contact_step(system, work, contact_work, time[0], h, q, v, ledger):
+        if not solve_contact_step(system, work, contact_work, time[0], h, q, rates, v, ledger):
             valid = False
             break
         displace(tree, q, v, h)
@@ -98,7 +99,7 @@ def bind(
 ) -> Stepper:
     """Allocate the arrays of the steps, and return the stepper of a method and a model."""
     work.dual.lag[0] = 0.5  # the path of a step has the rates of its end
-    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work)
+    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), np.zeros_like(state.v), contact_work)
     return FixedStepper(dynamics.bind(take_implicit_steps), system, work, scratch, control, smoothed_steps)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from multibody_cli.forces.states import load_states, store_states, store_states_after_steps, take_step
 from multibody_cli.kernel import template
-from multibody_cli.linalg.vectors import add_scaled
+from multibody_cli.linalg.vectors import add_scaled, copy
 from multibody_cli.method_kernels import (
     displace_step,
     evaluate_projected,
@@ -45,7 +45,7 @@ from multibody_cli.tree.workspace import Work
 def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     tree, time, q, v, a, ledger = system.tree, state.time, state.q, state.v, state.a, state.ledger
-    before, after, contact_work, evaluations = scratch
+    before, after, rates, contact_work, evaluations = scratch
     load_states(system.forces.states, state.z)
     if fresh:
         project_onto_constraints(system, work, time[0], q, v, a, ledger)
@@ -58,8 +58,9 @@ def take_euler_steps(system, state, work, scratch, h, start, first, count, fresh
         if evaluations[0] != work.dual.evaluations[0]:
             restore_factors(system, work, time[0], q, v, a)
     for step in range(first + 1, first + count + 1):
+        copy(v, rates)
         add_scaled(v, h, a)
-        if not solve_contact_step(system, work, contact_work, time[0], h, q, v, ledger):
+        if not solve_contact_step(system, work, contact_work, time[0], h, q, rates, v, ledger):
             return step - first - 1
         displace_step(system, work, h, q, v)
         recentre(tree, q, v)
@@ -84,7 +85,8 @@ def bind(
 ) -> Stepper:
     """Allocate the arrays of the steps, and return the stepper of a method and a model."""
     work.dual.lag[0] = 0.5  # the path of a step has the rates of its end
-    scratch = (np.zeros_like(state.ledger), np.zeros_like(state.ledger), contact_work, np.zeros(1, np.int64))
+    powers = np.zeros_like(state.ledger), np.zeros_like(state.ledger)
+    scratch = (*powers, np.zeros_like(state.v), contact_work, np.zeros(1, np.int64))
     return FixedStepper(dynamics.bind(take_euler_steps), system, work, scratch, control, smoothed_steps)
 
 
