@@ -255,6 +255,83 @@ def test_a_belt_that_is_put_on_and_taken_off(method):
     assert np.abs(trajectory.channel("energy/ledger_residual").values).max() < 1e-9
 
 
+DRUM = """
+mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  drum: {mass: 1, inertia: {principal: [1, 0.2, 1]}}
+  arm: {mass: 1, inertia: {principal: [1, 0.6, 1]}}
+joints:
+  drum: {type: revolute, axis: [0, 1, 0], child: drum}
+  arm: {type: revolute, axis: [0, 1, 0], child: arm, v: 9}
+constraints:
+  rope: {type: rope, active: false, over: OVER}
+events:
+  on: {when: t - 0.50003, once: true, set: {constraints.rope.active: true}}
+simulation: {duration: 1, step: 1 ms}
+"""
+TIP = "{body: arm, point: [0, 0, 0.7]}"
+WOUND = "{{body: drum, radius: 0.2, axis: [0, 1, 0], sense: {}}}"
+WAYS = {"from the drum": f"[{WOUND.format(1)}, {TIP}]", "to the drum": f"[{TIP}, {WOUND.format(-1)}]"}
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff"])
+@pytest.mark.parametrize("over", WAYS.values(), ids=WAYS)
+def test_a_rope_that_is_fastened_to_a_drum_has_no_turns_of_before(over, method):
+    """The arm has turned about the drum by 4.5 rad: then the rope is laid on, and takes the drum along as it is."""
+    trajectory = run(DRUM.replace("OVER", over), method)
+    on, rate = 0.50003, 9.0 * 0.6 / (0.6 + 0.2)
+    np.testing.assert_allclose(final(trajectory, "joints/drum/v"), rate, atol=1e-10)
+    np.testing.assert_allclose(final(trajectory, "joints/arm/v"), rate, atol=1e-10)
+    np.testing.assert_allclose(final(trajectory, "joints/drum/q"), rate * (1.0 - on), atol=1e-10)
+    np.testing.assert_allclose(final(trajectory, "joints/arm/q"), 9.0 * on + rate * (1.0 - on), atol=1e-10)
+    np.testing.assert_allclose(final(trajectory, "constraints/rope/error"), 0.0, atol=1e-10)
+    lost = final(trajectory, "energy/dissipation/constraints/rope") - final(trajectory, "energy/work/events/on")
+    assert lost == pytest.approx([0.5 * 0.6 * 81.0 - 0.5 * 0.8 * rate**2], abs=1e-10)
+
+
+ATWOOD = """
+mbsim: 1
+gravity: [0, 0, -10]
+bodies:
+  wheel: {mass: 1, inertia: {principal: [1, 0.08, 1]}}
+  left: {mass: 2, com: [0, 0, 0], inertia: {principal: [1, 1, 1]}}
+  right: {mass: 3, inertia: {principal: [1, 1, 1]}}
+joints:
+  axle: {type: revolute, axis: [0, 1, 0], child: wheel, v: 9}
+  left: {type: prismatic, axis: [0, 0, 1], child: left, origin: {position: [-0.2, 0, -1]}}
+  right: {type: prismatic, axis: [0, 0, 1], child: right, origin: {position: [0.2, 0, -1]}}
+constraints:
+  rope: {type: rope, active: false, over: [{body: left}, {body: wheel, radius: 0.2, axis: [0, 1, 0]}, {body: right}]}
+events:
+  on: {when: t - 0.50003, once: true, set: {constraints.rope.active: true}}
+  other: {when: t - 0.70001, once: true, set: {bodies.left.com: [0, 0.1, 0]}}
+simulation: {duration: 1, step: 1 ms}
+"""
+
+
+def test_a_rope_that_is_fastened_in_a_simulation_in_python():
+    """Weights fall beside a wheel that turns, until a rope joins them, which a later event with another value keeps.
+
+    The impulses S, T on both sides satisfy 2 (p + u) = S, 3 (u - p) = T, I/r^2 (p - p0) = T - S, with the rate u of
+    the weights down, and p of the rope from left to right.
+    """
+    on, heavy, p0 = 0.50003, 0.08 / 0.2**2, 0.2 * 9.0
+    fallen, u, after = 5.0 * on**2, 10.0 * on, 1.0 - on
+    p = (3.0 * u - 2.0 * u + heavy * p0) / (5.0 + heavy)
+    assert min(p + u, u - p) > 0.0  # both sides pull
+    faster = 10.0 / (5.0 + heavy)
+    way = p * after + 0.5 * faster * after**2
+    simulation = mbsim.Simulation(mbsim.load(ATWOOD))
+    simulation.advance(1.0)
+    assert simulation.events.time.tolist() == pytest.approx([on, 0.70001], abs=1e-12)
+    for name, value in (("axle", 9.0 * on + way / 0.2), ("left", way - fallen), ("right", -way - fallen)):
+        assert simulation.q[name][0] == pytest.approx(value, abs=1e-10), name
+    assert simulation.v["left"][0] == pytest.approx(p + faster * after, abs=1e-10)
+    tensions = simulation.channel("constraints/rope/multiplier")
+    np.testing.assert_allclose(tensions, [2.0 * (10.0 + faster), 3.0 * (10.0 - faster)], rtol=1e-9)
+
+
 def test_a_joint_is_not_closed_where_it_is_not_met():
     """The hinge closes where both of its frames meet alone, and names the event elsewhere."""
     text = PENDULUM.replace("landing: {when: bodies.bob.com.z + 1.5, direction: falling, end: true}",

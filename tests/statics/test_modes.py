@@ -177,12 +177,76 @@ def slope(of: Any, angle: float, h: float) -> float:
 def test_a_fourbar_has_the_frequency_of_its_energies() -> None:
     """One angle: w^2 = U''/(T'' of the rate), both by complex steps through the circles that close the loop."""
     angle = mbsim.equilibrium(FOURBAR["fourbar"](0.9))["a"]
-    stiffness = slope(lambda x: rates(FOURBAR["energy"], x), angle, 1e-5)
+    stiffness = slope(lambda x: rates(FOURBAR["energy"], x), angle, 1e-3)
     found = mbsim.modes(FOURBAR["fourbar"](0.9), equilibrium=True)
     [mode] = found.modes
     assert found.steady
-    assert mode.exponent.imag == pytest.approx(math.sqrt(stiffness / inertia(angle)), rel=1e-9)
+    assert mode.exponent.imag == pytest.approx(math.sqrt(stiffness / inertia(angle)), rel=1e-10)
     assert sum(mode.bodies.values()) == pytest.approx(1.0, abs=0.06)  # without small shares
+
+
+PIVOT, RADIUS, BAR, ROCKER = np.array([2.0, 0.8, 0.0]), 1.0, 2.06, 1.5
+HOOK = np.array([1.0, 1.5, 2.5])
+
+
+def spatial_tips(angle: complex) -> tuple[Any, Any]:
+    """Return the tips of a crank about -y and of a rocker about x: the bar between them has its length."""
+    P = RADIUS * np.array([np.cos(angle), 0.0 * angle, np.sin(angle)])
+    d = P - PIVOT
+    reach = np.sqrt(d[1] ** 2 + d[2] ** 2)
+    turn = 2.0 * np.arctan(d[2] / (reach + d[1])) - np.arccos((d @ d + ROCKER**2 - BAR**2) / (2.0 * ROCKER * reach))
+    return P, PIVOT + ROCKER * np.array([0.0 * turn, np.cos(turn), np.sin(turn)])
+
+
+def spatial_energy(angle: complex) -> Any:
+    P, Q = spatial_tips(angle)
+    away = (P + Q) / 2.0 - HOOK
+    weights = 1.0 * P[2] / 2.0 + 2.0 * (P + Q)[2] / 2.0 + 1.5 * Q[2] / 2.0
+    return 9.81 * weights + 4.0 * angle**2 + 30.0 * (np.sqrt(away @ away) - 0.4) ** 2
+
+
+def spatial_inertia(angle: float) -> float:
+    """Return the inertia for the rate of the crank; the bar has none about its own axis."""
+    P, Q = (rates(lambda x, k=k: spatial_tips(x)[k], angle) for k in (0, 1))
+    across, middle = (Q - P) / BAR, (P + Q) / 2.0
+    turn = (Q @ Q) / ROCKER**2
+    own = 1.0 * (P @ P) / 4.0 + 0.1 + 2.0 * (middle @ middle) + 0.7 * (across @ across)
+    return float(own + 1.5 * (Q @ Q) / 4.0 + 0.3 * turn)
+
+
+def spatial(angle: float) -> str:
+    P, Q = spatial_tips(angle)
+    u, c, s = (Q - P) / BAR, math.cos(angle), math.sin(angle)
+    x, z = c * u[0] + s * u[2], -s * u[0] + c * u[2]  # of the bar in the crank
+    return f"""mbsim: 1
+gravity: [0, 0, -9.81]
+bodies:
+  crank: {{mass: 1, com: [0.5, 0, 0], inertia: {{principal: [0.02, 0.1, 0.1]}}}}
+  bar: {{mass: 2, com: [{BAR / 2}, 0, 0], inertia: {{principal: [0, 0.7, 0.7]}}}}
+  rocker: {{mass: 1.5, com: [0, {ROCKER / 2}, 0], inertia: {{principal: [0.3, 0.02, 0.3]}}}}
+joints:
+  a: {{type: revolute, axis: [0, -1, 0], child: crank, q: {angle}, stiffness: 8}}
+  hooke: {{type: composite, parent: crank, child: bar, origin: {{position: [{RADIUS}, 0, 0]}},
+    parts: [{{type: revolute, axis: [0, 0, 1]}}, {{type: revolute, axis: [0, 1, 0]}}],
+    q: [{math.atan2(u[1], x)!r}, {-math.asin(z)!r}]}}
+  b: {{type: revolute, axis: [1, 0, 0], child: rocker, origin: {{position: {PIVOT.tolist()}}},
+    q: {math.atan2(*(Q - PIVOT)[:0:-1])!r}}}
+  ball: {{type: spherical, parent: bar, child: rocker, origin: {{position: [{BAR}, 0, 0]}},
+    child_origin: {{position: [0, {ROCKER}, 0]}}}}
+springs:
+  pull: {{stiffness: 60, rest_length: 0.4,
+    between: [{{body: world, point: {HOOK.tolist()}}}, {{body: bar, point: [{BAR / 2}, 0, 0]}}]}}
+{SETTINGS}"""
+
+
+def test_a_spatial_fourbar_has_the_frequency_of_its_energies() -> None:
+    """A crank and a rocker about skew axes, with a bar on a Hooke joint and a ball."""
+    found = mbsim.equilibrium(spatial(1.0))
+    assert found.stability == "stable"
+    assert abs(rates(spatial_energy, found["a"])) < 1e-11
+    stiffness = slope(lambda x: rates(spatial_energy, x), found["a"], 1e-3)
+    [mode] = mbsim.modes(spatial(1.0), equilibrium=True).modes
+    assert mode.exponent.imag == pytest.approx(math.sqrt(stiffness / spatial_inertia(found["a"])), rel=1e-10)
 
 
 def test_a_fourbar_that_accelerates_has_the_derivative_of_the_acceleration_of_the_named_coordinate() -> None:
