@@ -50,7 +50,8 @@ def inverse(
         Largest gap of contacts that carry forces within the friction cones, m; None for none.  And the speed above
         which they slide, m/s.
     muscles
-        Whether muscles supply the forces: their activations have the least sum of squares at each instant.
+        Whether muscles supply the forces: their activations have the least sum of squares at each instant, with closed
+        contacts together with their forces over the strength of the strongest muscle.
     passive
         Whether muscles have passive forces.
     reserve

@@ -126,7 +126,7 @@ def verb(
     coordinates of `--on`, or those on which actuators of the scene act; a force on any other coordinate is a residual.
 
     With `--muscles`, the activations of muscles have the least sum of squares at each instant; reserve actuators supply
-    the part that muscles cannot.
+    the part that muscles cannot.  With `--contacts` too, contact forces count relative to the strongest muscle.
 
     Each `-o` writes a file: a result file with the motion, the forces as actuators with the names of the coordinates,
     and the activations of muscles, for `mbsim plot` and `mbsim render`; or a table of the forces.

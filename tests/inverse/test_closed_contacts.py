@@ -15,7 +15,7 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.kernel import Floats
 from multibody_cli.output.trajectory import read_trajectory
 from multibody_cli.studies.inverse.inverse_dynamics import InverseDynamics
-from multibody_cli.studies.inverse.least_forces import CONE, HALF_LINE, LINE, Part, least_forces
+from multibody_cli.studies.inverse.least_forces import Part, least_forces
 from multibody_cli.studies.inverse.motion import MeasuredMotion
 from multibody_cli.studies.inverse.study import OVERRIDES, InverseProblem, Question
 from multibody_cli.studies.simulation import prepare
@@ -36,21 +36,23 @@ def at_once(text: str, folder: Path, q: list[float], v: list[float], a: list[flo
 
 
 def random_problem(generator: np.random.Generator) -> tuple[Floats, list[Part]]:
-    """Return effects of random drives and contacts along one to six motions."""
+    """Return effects of random drives, muscles and contacts along one to six motions."""
     parts, m = list[Part](), 0
-    for kind in generator.choice([LINE, HALF_LINE, CONE], size=generator.integers(1, 7)).tolist():
-        parts.append(Part(m, kind, float(generator.choice([0.0, 0.3, 1.2])) if kind == CONE else 0.0))
-        m += abs(kind)
+    for kind in generator.choice(["drive", "muscle", "sliding", "cone"], size=generator.integers(1, 7)).tolist():
+        friction = float(generator.choice([0.0, 0.3, 1.2])) if kind == "cone" else None
+        low, high = {"muscle": (0.01, 1.0), "sliding": (0.0, np.inf)}.get(kind, (-np.inf, np.inf))
+        parts.append(Part(m, friction, low, high))
+        m += 3 if kind == "cone" else 1
     return generator.normal(size=(generator.integers(1, 7), m)), parts
 
 
 def projected(x: Floats, parts: list[Part]) -> Floats:
     """Return the nearest admissible forces, written apart from the program: by the angle from the axis of a cone."""
     found = x.copy()
-    for first, kind, friction in parts:
-        if kind == HALF_LINE:
-            found[first] = max(x[first], 0.0)
-        if kind == CONE:
+    for first, friction, low, high in parts:
+        if friction is None:
+            found[first] = np.clip(x[first], low, high)
+        else:
             n, slip = x[first], math.hypot(*x[first + 1 : first + 3])
             half, own, size = math.atan(friction), math.atan2(slip, n), math.hypot(n, slip)
             if own > half:
@@ -64,24 +66,29 @@ def projected(x: Floats, parts: list[Part]) -> Floats:
 def test_admissible_forces_are_found_and_are_the_least(seed: int) -> None:
     generator = np.random.default_rng(seed)
     A, parts = random_problem(generator)
-    b = A @ projected(3.0 * generator.normal(size=A.shape[1]), parts)
+    x = projected(3.0 * generator.normal(size=A.shape[1]), parts)
+    muscles = [part.first for part in parts if part.high == 1.0]
+    x[muscles] = generator.uniform(0.01, 1.0, len(muscles))
+    b = A @ x
     found = least_forces(A, b, parts)
     np.testing.assert_allclose(found.residual, 0.0, atol=1e-9 * (1.0 + np.linalg.norm(b)))
     np.testing.assert_allclose(A @ found.x + found.residual, b, atol=1e-12 * (1.0 + np.linalg.norm(b)))
     np.testing.assert_allclose(projected(found.x, parts), found.x, atol=1e-9 * (1.0 + np.linalg.norm(b)))
     limits = [
         {"type": "ineq", "fun": lambda x, i=i, mu=mu: mu * x[i] - math.hypot(x[i + 1], x[i + 2])}
-        for i, kind, mu in parts
-        if kind == CONE
+        for i, mu, *_ in parts
+        if mu is not None
     ]
-    low = {part.first for part in parts if part.kind != LINE}
+    bounds = [(-np.inf, np.inf)] * A.shape[1]
+    for i, mu, low, high in parts:
+        bounds[i] = (low if mu is None else 0.0, high)
     other = minimize(
         lambda x: 0.5 * x @ x,
         found.x + 0.01,
         jac=lambda x: x,
         method="SLSQP",
         constraints=[{"type": "eq", "fun": lambda x: A @ x - b}, *limits],
-        bounds=[(0.0 if k in low else None, None) for k in range(A.shape[1])],
+        bounds=bounds,
         options={"maxiter": 500, "ftol": 1e-12},
     )
     if other.success:
@@ -335,7 +342,7 @@ def test_refusals(tmp_path: Path) -> None:
     path.write_text(on_a_slope(0.0))
     with pytest.raises(ArgumentError, match=r"--contacts -1, --slip 0\.001: expected numbers that are not negative"):
         mbsim.inverse(path, motion, contacts=-1.0)
-    with pytest.raises(ArgumentError, match="--contacts and --muscles: apply the contact forces as --loads"):
+    with pytest.raises(ArgumentError, match="--muscles: the scene has no muscles"):
         mbsim.inverse(path, motion, contacts=GAP, muscles=True)
     found = mbsim.inverse(path, motion, contacts=GAP)
     np.testing.assert_allclose(found.contact_force("block")[:, 2], 20.0, atol=1e-9)

@@ -10,7 +10,7 @@ else it is within the cone |f_t| <= mu N.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from multibody_cli.errors import ArgumentError
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.kernel import Floats, Records
 from multibody_cli.model import Model
-from multibody_cli.studies.inverse.least_forces import CONE, HALF_LINE, LINE, Part, least_forces
+from multibody_cli.studies.inverse.least_forces import Part, least_forces
 from multibody_cli.tree.inverse_dynamics import fill_point_jacobian
 from multibody_cli.tree.workspace import Work
 
@@ -53,10 +53,9 @@ class ClosedContact(NamedTuple):
     axes: Floats
     friction: float
 
-    @property
-    def kind(self) -> int:
-        """The kind of its force, as in `least_forces`."""
-        return HALF_LINE if len(self.axes) == 1 else CONE
+    def part(self, first: int) -> Part:
+        """Return its force among those of `least_forces`, with its first place there."""
+        return Part(first, low=0.0) if len(self.axes) == 1 else Part(first, self.friction)
 
 
 class ContactForce(NamedTuple):
@@ -75,7 +74,7 @@ class Balance(NamedTuple):
     Parameters
     ----------
     drives
-        (c,) forces of the drives, N.
+        (c,) forces of the drives, in their units.
     residual
         (k,) the part of the motion that they do not cause.
     contacts
@@ -155,7 +154,15 @@ class ClosedContacts:
                 axes = np.array([normal, tangent, np.cross(normal, tangent)])
             yield ClosedContact(rows, point.copy(), normal.copy(), axes, friction)
 
-    def balance(self, work: Work, onto: Floats, needed: Floats, drives: Floats) -> Balance:
+    def balance(
+        self,
+        work: Work,
+        onto: Floats,
+        needed: Floats,
+        drives: Floats,
+        limits: Sequence[tuple[float, float]],
+        unit: float,
+    ) -> Balance:
         """Return the forces of drives and closed contacts with the least sum of squares that cause a motion.
 
         Parameters
@@ -167,16 +174,20 @@ class ClosedContacts:
         needed
             (n,) required generalized forces.
         drives
-            (n, c) generalized forces of the drives for forces of 1 N.
+            (n, c) generalized forces of the drives for one of their units.
+        limits
+            The least and the largest force of each drive, in its unit.
+        unit
+            Unit of the forces of contacts, N.
         """
         closed, count = self.at(work.bodies), drives.shape[1]
-        columns = [self.columns(one, work, len(needed)) for one in closed]
+        columns = [unit * self.columns(one, work, len(needed)) for one in closed]
         ends = count + np.cumsum([own.shape[1] for own in columns], dtype=np.int64)
         places = [slice(end - own.shape[1], end) for end, own in zip(ends.tolist(), columns, strict=True)]
-        parts = [Part(k, LINE) for k in range(count)]
-        parts += [Part(place.start, one.kind, one.friction) for place, one in zip(places, closed, strict=True)]
+        parts = [Part(k, low=low, high=high) for k, (low, high) in enumerate(limits)]
+        parts += [one.part(place.start) for place, one in zip(places, closed, strict=True)]
         found = least_forces(onto @ np.column_stack([drives, *columns]), onto @ needed, parts)
-        forces = [found.x[place] @ one.axes for place, one in zip(places, closed, strict=True)]
+        forces = [unit * found.x[place] @ one.axes for place, one in zip(places, closed, strict=True)]
         wrenches = np.zeros((len(self.rows), 6))
         for one, force in zip(closed, forces, strict=True):
             for row, own in zip(one.rows, (-force, force), strict=True):

@@ -1,7 +1,7 @@
-"""Forces of least norm within friction cones.
+"""Forces of least norm within intervals and friction cones.
 
 With the effects A (k, m) of m forces along the k motions that a mechanism can make, the required effects b (k,), and
-the product K of a half line or a cone for each contact and of a line for each drive,
+the product K of a half line or a cone for each contact, of a line for each drive and of an interval for each muscle,
 
     minimize    |x|^2 + rho |b - A x|^2
     subject to  x in K
@@ -11,9 +11,10 @@ with the projection P onto K, the multipliers y satisfy
 
     A P(A^T y) + (y - y0) / rho = b,    y0 = 0,
 
-and x = P(A^T y).  Newton's method solves the equation, with the derivative of P and a line search on the dual function.
-Solutions with y0 = y of the one before then let the part b - A x that no forces supply tend to the least one (the
-proximal point algorithm): to 0 if there are forces with A x = b.
+and x = P(z) with z = A^T y.  Newton's method solves the equation, with the derivative of P and a line search on the
+dual function z P(z) - |P(z)|^2/2 + |y - y0|^2/(2 rho) - b y.  Solutions with y0 = y of the one before then let the part
+b - A x that no forces supply tend to the least one (the proximal point algorithm): to 0 if there are forces with
+A x = b.
 
 The cones are those of Coulomb, of second order: |x_t| <= mu x_n.
 
@@ -34,7 +35,7 @@ from multibody_cli.kernel import Floats
 STIFFNESS = 1e6
 """rho |A|^2."""
 
-MOST_ROUNDS, MOST_STEPS, MOST_SHORTER = 50, 100, 40
+MOST_ROUNDS, MOST_STEPS, MOST_SHORTER = 1000, 100, 40
 
 PRECISION = 1e-14
 """Error, relative to the multipliers and to the required effects, that is round-off."""
@@ -45,16 +46,24 @@ SUPPLIED, SETTLED = 1e-13, 1e-11
 DESCENT = 1e-4
 """Part of the predicted decrease of the dual function that a step must reach."""
 
-LINE, HALF_LINE, CONE = 1, -1, 3
-"""Kinds of forces: of any sign, not negative, and normal and tangential components within a cone."""
-
 
 class Part(NamedTuple):
-    """A force among x: its first place, its kind, and the coefficient of friction of a cone."""
+    """A force among x.
+
+    Parameters
+    ----------
+    first
+        Its first place.
+    friction
+        The coefficient of the cone of its normal and tangential components; None for one component.
+    low, high
+        The bounds of one component.
+    """
 
     first: int
-    kind: int
-    friction: float = 0.0
+    friction: float | None = None
+    low: float = -np.inf
+    high: float = np.inf
 
 
 class Forces(NamedTuple):
@@ -76,10 +85,11 @@ def least_forces(A: Floats, b: Floats, parts: Sequence[Part]) -> Forces:
     parts
         The kinds of the m forces.
     """
-    size = float(np.linalg.norm(A, 2)) if min(A.shape) else 0.0
-    scale = float(np.linalg.norm(b))
+    size, (least, _) = float(np.linalg.norm(A, 2)) if min(A.shape) else 0.0, _projection(np.zeros(A.shape[1]), parts)
+    scale = float(np.linalg.norm(b)) + size * float(np.linalg.norm(least))
     if not size > 0.0 or not scale > 0.0:
-        return Forces(np.zeros(A.shape[1]), b.copy())
+        return Forces(least, b.copy())
+    parts = [part._replace(low=part.low * size / scale, high=part.high * size / scale) for part in parts]
     A, rho, origin = A / size, STIFFNESS, np.zeros(len(b))
     wanted, residual = b / scale, np.full(len(b), np.inf)
     for _ in range(MOST_ROUNDS):
@@ -97,9 +107,10 @@ def _multipliers(A: Floats, b: Floats, parts: Sequence[Part], rho: float, origin
     y = origin.copy()
 
     def value_at(y: Floats) -> tuple[float, Floats, Floats]:
-        x, derivative = _projection(A.T @ y, parts)
+        z = A.T @ y
+        x, derivative = _projection(z, parts)
         change = (y - origin) / rho
-        value = 0.5 * float(x @ x) + 0.5 * float(change @ (y - origin)) - float(b @ y)
+        value = float(z @ x) - 0.5 * float(x @ x) + 0.5 * float(change @ (y - origin)) - float(b @ y)
         return value, A @ x + change - b, derivative
 
     value, error, derivative = value_at(y)
@@ -110,7 +121,9 @@ def _multipliers(A: Floats, b: Floats, parts: Sequence[Part], rho: float, origin
         slope, length = float(error @ step), 1.0
         for _ in range(MOST_SHORTER):
             found = value_at(y + length * step)
-            if found[0] <= value + DESCENT * length * slope or np.linalg.norm(found[1]) <= 0.5 * np.linalg.norm(error):
+            nearer = np.linalg.norm(found[1]) <= 0.5 * np.linalg.norm(error)
+            allowed = PRECISION * (1.0 + abs(value)) if nearer else DESCENT * length * slope
+            if found[0] <= value + allowed:
                 break
             length *= 0.5
         else:
@@ -125,10 +138,11 @@ def _projection(z: Floats, parts: Sequence[Part]) -> tuple[Floats, Floats]:
     x, derivative = z.copy(), np.eye(len(z))
     for part in parts:
         i = part.first
-        if part.kind == LINE or (part.kind == HALF_LINE and z[i] > 0.0):
-            continue
-        own = slice(i, i + abs(part.kind))
-        x[own], derivative[own, own] = (0.0, 0.0) if part.kind == HALF_LINE else _onto_cone(z[own], part.friction)
+        if part.friction is not None:
+            own = slice(i, i + 3)
+            x[own], derivative[own, own] = _onto_cone(z[own], part.friction)
+        elif not part.low < z[i] < part.high:
+            x[i], derivative[i, i] = min(max(z[i], part.low), part.high), 0.0
     return x, derivative
 
 

@@ -9,8 +9,9 @@ By default, as many coordinates have forces as there are degrees of freedom: f i
 first, and coordinates that couplings compute from others last.  With more forces, f has the least sum of squares.
 
 With closed contacts (`closed_contacts`), their forces and those of the drives balance the motion with the least sum of
-squares, moments over the length of the mechanism (`least_forces`).  The part of the motion that they cannot cause is a
-force on further coordinates, the residual.
+squares, moments over the length of the mechanism (`least_forces`).  With muscles too, it is that of activations, of
+reserves over their optimal force, and of contact forces over the strength of the strongest muscle.  The part of the
+motion that they cannot cause is a force on further coordinates, the residual.
 
 Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 5 and 8; for the muscles `static_optimization`.
 """
@@ -147,8 +148,6 @@ class InverseProblem:
         driven = model.system.tree.driven
         self._unknown = [one for one in self._names.all if not driven[one.iv]]
         self._contacts = ClosedContacts(model, question.gap, question.slip) if question.gap is not None else None
-        if self._contacts and question.muscles:
-            raise ArgumentError("--contacts and --muscles: apply the contact forces as --loads, then use --muscles")
         self.drives = with_unknown_drives(
             model,
             {one.name: one.iv for one in self._unknown},
@@ -171,8 +170,9 @@ class InverseProblem:
             self.drives.model, self.state, self.motion.coordinates.tolist(), self._dependent
         )
         self._equations = EquationsOfMotion(self.drives.model)
-        self._least = np.asarray(model.system.forces.tables[MUSCLES]["least"])
         self._muscles = tuple(entry.name for entry in model.names.muscles) if question.muscles else ()
+        muscles = model.system.forces.tables[MUSCLES][: len(self._muscles)]
+        self._least, self._strongest = np.asarray(muscles["least"]), float(muscles["strength"].max(initial=0.0))
         if question.muscles and not self._muscles:
             raise ArgumentError("--muscles: the scene has no muscles")
         self._preferred = [self._known(name) for name in question.forces_on]
@@ -238,24 +238,33 @@ class InverseProblem:
         return [one for one in self._names.all if one.iv in needed]
 
     def _balance(self, state: State, a: Floats, N: Floats, sought: list[CoordinateName]) -> _Instant:
-        """Return the forces of drives and contacts of least norm, and the residual; they then act."""
-        drives, driven, tree = self.drives, self._driven, self.drives.model.system.tree
+        """Return the forces of muscles, drives and contacts of least norm, and the residual; they then act."""
+        drives, driven, tree, count = self.drives, self._driven, self.drives.model.system.tree, len(self._muscles)
         assert self._contacts is not None
-        drives.forces[:] = drives.contacts[:] = 0.0
+        drives.forces[:] = drives.activations[:] = drives.contacts[:] = 0.0
         needed = self._equations.inverse_dynamics(state, a)
-        arms = tree.length * tree.weights[[one.iv for one in driven]]
+        arms, unit = tree.length * tree.weights[[one.iv for one in driven]], 1.0
+        if count:
+            arms, unit = np.full(len(driven), self._question.reserve), self._strongest
         B, rest = (self._columns(state, a, needed, some) for some in (driven, self._residual))
-        found = self._contacts.balance(self._equations.kinematics(state), N.T, needed, B * arms)
+        muscles = self._effects(state, a, needed)
+        limits = [*((low, 1.0) for low in self._least.tolist()), *((-np.inf, np.inf),) * len(driven)]
+        found = self._contacts.balance(
+            self._equations.kinematics(state), N.T, needed, np.column_stack([muscles, B * arms]), limits, unit
+        )
         residual: Floats = np.asarray(np.linalg.solve(N.T @ rest, found.residual), np.float64)
+        activations, own = found.drives[:count], found.drives[count:] * arms
         forces = dict.fromkeys(sought, 0.0)
-        for one, force in zip((*driven, *self._residual), (*found.drives * arms, *residual), strict=True):
+        for one, force in zip((*driven, *self._residual), (*own, *residual), strict=True):
             forces[one] += float(force)
         for one, force in forces.items():
             drives.forces[self._unknown.index(one)] = force
-        drives.contacts[:] = found.wrenches
-        required = np.array(list(forces.values()))
-        effort = Effort(np.zeros(0), required)
-        return _Instant(required, effort, np.zeros(0), found.contacts, residual, found.resultants)
+        drives.activations[:count], drives.contacts[:] = activations, found.wrenches
+        reserves = np.array(list(forces.values()))
+        required = reserves + self._onto(state, a, N, needed, sought) @ (muscles @ activations)
+        tensions = self._equations.tensions(state)[:count]
+        effort = Effort(activations, reserves)
+        return _Instant(required, effort, tensions, found.contacts, residual, found.resultants)
 
     def _share(self, state: State, a: Floats, N: Floats, sought: list[CoordinateName]) -> _Instant:
         """Return the required forces (c,), the activations and reserves that supply them, and the tensions (m,).
@@ -265,10 +274,9 @@ class InverseProblem:
         drives, count = self.drives, len(self._muscles)
         drives.forces[:] = drives.activations[:] = 0.0
         needed = self._equations.inverse_dynamics(state, a)
-        onto = np.linalg.pinv(N.T @ self._columns(state, a, needed, sought)) @ N.T
-        muscles = [self._effect(state, a, needed, drives.activations[k:][:1]) for k in range(count)]
-        required, A = onto @ needed, onto @ np.reshape(muscles, (count, len(needed))).T
-        effort = share_forces(A, required, np.full(len(sought), self._question.reserve), self._least[:count])
+        onto = self._onto(state, a, N, needed, sought)
+        required, A = onto @ needed, onto @ self._effects(state, a, needed)
+        effort = share_forces(A, required, np.full(len(sought), self._question.reserve), self._least)
         drives.activations[:count] = effort.activations
         for one, force in zip(sought, effort.reserves, strict=True):
             drives.forces[self._unknown.index(one)] = force
@@ -284,6 +292,16 @@ class InverseProblem:
             for one in sought
         ]
         return np.reshape(columns, (len(sought), len(needed))).T
+
+    def _onto(self, state: State, a: Floats, N: Floats, needed: Floats, sought: list[CoordinateName]) -> Floats:
+        """Return the map (c, n) of generalized forces to those on the coordinates with the same effect."""
+        return np.asarray(np.linalg.pinv(N.T @ self._columns(state, a, needed, sought)) @ N.T)
+
+    def _effects(self, state: State, a: Floats, needed: Floats) -> Floats:
+        """Return the generalized forces (n, m) of the muscles at full activation."""
+        activations, count = self.drives.activations, len(self._muscles)
+        effects = [self._effect(state, a, needed, activations[k:][:1]) for k in range(count)]
+        return np.reshape(effects, (count, len(needed))).T
 
     def _effect(self, state: State, a: Floats, needed: Floats, drive: Floats) -> Floats:
         """Return the generalized force (n,) of a drive (1,) of 1, with all others 0."""
