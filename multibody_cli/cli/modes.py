@@ -31,6 +31,14 @@ ROUND_OFF = 1e-12
 @click.argument("scene", type=PATH)
 @about
 @replaced_values
+@click.option(
+    "--campbell",
+    "diagrams",
+    metavar="FILE.png|svg|pdf|csv",
+    type=FILE,
+    multiple=True,
+    help="Picture or table of the frequencies over a rate, with --steady COORDINATE=LOW:HIGH:COUNT.",
+)
 @click.option("--mode", "number", metavar="NUMBER", type=click.IntRange(1), help="With -o: the mode. Default: 1.")
 @click.option("-o", "--output", metavar="FILE", type=FILE, help="Write a period of a mode as a result file (.h5).")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
@@ -41,6 +49,7 @@ def verb(
     equilibrium: bool,
     steady: tuple[str, ...],
     overrides: tuple[str, ...],
+    diagrams: tuple[Path, ...],
     number: int | None,
     output: Path | None,
     force: bool,
@@ -49,7 +58,8 @@ def verb(
     """Compute the modes of SCENE about its start, an instant of its run, its equilibrium, or a steady motion.
 
     About a state that moves, the modes are those relative to the motion of the scene. With `-o`, a mode is written as a
-    motion, of a size that can be seen, for `mbsim render`.
+    motion, of a size that can be seen, for `mbsim render`. `--campbell` writes the frequencies about steady motions
+    with each of several rates.
 
     Exit code: 0; 1 if there is no equilibrium, or the run fails before TIME; 2 if an argument or the scene is rejected.
     """
@@ -66,6 +76,10 @@ def verb(
     if output is not None:
         require_hdf5_name(output)
         require_replaceable(output, force)
+    if diagrams:
+        if output is not None or as_json or equilibrium:
+            raise ArgumentError("--campbell is about several steady motions: omit -o, --json and --equilibrium")
+        return _write_campbell(scene, overrides, instant, rates, diagrams, force)
     prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=bool(instant) and not (equilibrium or rates))
     with Waiting(f"computing the modes of {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
@@ -82,6 +96,39 @@ def verb(
     if output is not None:
         record_mode(prepared, subject, found, number or 1, output, force)
         messages.detail(f"wrote {output}") if as_json else show(f"wrote {output}")
+    return 0
+
+
+def _write_campbell(
+    scene: Path,
+    overrides: tuple[str, ...],
+    instant: float | None,
+    rates: dict[str, str | None],
+    paths: tuple[Path, ...],
+    force: bool,
+) -> int:
+    """Write the frequencies over a rate as tables and pictures."""
+    from multibody_cli.output.file_replacement import require_replaceable
+    from multibody_cli.pictures.style import require_format, save
+    from multibody_cli.studies.statics.study import OVERRIDES
+    from multibody_cli.studies.vibration.campbell import campbell_of, read_range, write_campbell
+
+    coordinate, values = read_range(rates)
+    for path in paths:
+        if path.suffix != ".csv":
+            require_format(path)
+        require_replaceable(path, force, "--campbell")
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=False)
+    with Waiting(f"computing the modes of {scene.name} at {len(values)} rates"):
+        found = campbell_of(prepared, instant, rates, coordinate, values)
+    for path in paths:
+        if path.suffix == ".csv":
+            write_campbell(found, path)
+        else:
+            from multibody_cli.pictures.campbell import draw_campbell
+
+            save(draw_campbell(found), path)
+        show(f"{path}: {counted(found.frequencies.shape[1], 'frequency', 'frequencies')} at {len(values)} rates")
     return 0
 
 

@@ -76,7 +76,7 @@ def slopes(at: Floats) -> Floats:
 
 
 def test_the_throw_of_a_trebuchet_takes_a_third_of_the_runs_with_derivatives(mbsim: Command, folder: Path) -> None:
-    """The optimum is where the derivatives of an independent formulation are zero, which Newton's method finds."""
+    """The optimum is where the derivatives of an independent formulation are zero, by Newton's method."""
     known = np.array([3.6, 0.85])
     for _ in range(5):
         hessian = np.array([slopes(known + 1e-4 * unit) - slopes(known - 1e-4 * unit) for unit in np.eye(2)]) / 2e-4

@@ -46,6 +46,44 @@ def test_modes_as_table_json_and_motion(mbsim: Command, folder: Path) -> None:
     assert (ending.code, "--at" in ending.stderr) == (2, True)
 
 
+ROTOR = """mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  pitch: {mass: 0, inertia: {principal: [0, 0, 0]}}
+  yaw: {mass: 0, inertia: {principal: [0, 0, 0]}}
+  disc: {mass: 3, inertia: {principal: [0.025, 0.025, 0.04]}}
+joints:
+  about_x: {type: revolute, axis: [1, 0, 0], child: pitch, stiffness: 50}
+  about_y: {type: revolute, axis: [0, 1, 0], parent: pitch, child: yaw, stiffness: 50}
+  spin: {type: revolute, axis: [0, 0, 1], parent: yaw, child: disc}
+simulation: {duration: 1 s, step: 1 ms}
+"""
+
+
+def test_a_campbell_diagram_has_the_split_frequencies_of_its_rates(mbsim: Command, folder: Path) -> None:
+    """w = sqrt(s^2 + k/a) -+ s with s = p W/(2 a), for the rates W."""
+    (folder / "rotor.yaml").write_text(ROTOR)
+    words = ("modes", "rotor.yaml", "--steady", "spin=-20:80:6", "--campbell")
+    ending = mbsim(*words, "c.csv", "--campbell", "c.svg")
+    assert (ending.code, ending.stdout) == (0, "c.csv: 2 frequencies at 6 rates\nc.svg: 2 frequencies at 6 rates\n")
+    rates, *found = np.loadtxt(folder / "c.csv", delimiter=",", skiprows=1).T
+    np.testing.assert_array_equal(rates, [-20, 0, 20, 40, 60, 80])
+    split = 0.04 * np.abs(rates) / (2 * 0.025)
+    exact = np.sqrt(split**2 + 50 / 0.025) + np.array([[-1], [1]]) * split
+    np.testing.assert_allclose(found, exact / (2 * np.pi), rtol=1e-11)
+    for more, message in (
+        (["c.csv"], "c.csv exists: use --force"),
+        (["c.txt"], "c.txt: a picture is named"),
+        (["d.csv", "--json"], "omit -o, --json and --equilibrium"),
+        (["d.csv", "--steady", "about_x=0:1:2"], "--campbell: expected one range of rates"),
+        (["d.csv", "--steady", "spin=5:0:3"], "--steady spin=5:0:3: expected LOW:HIGH:COUNT"),
+        (["d.csv", "--steady", "spin=0:5:1"], "--steady spin=0:5:1: expected LOW:HIGH:COUNT"),
+        (["d.csv", "--steady", "spin=0:x:3"], "--steady spin=0:x:3: expected LOW:HIGH:COUNT"),
+    ):
+        ending = mbsim(*words, *more)
+        assert (ending.code, message in ending.stderr) == (2, True), (more, ending.stderr)
+
+
 @pytest.mark.parametrize(
     ("joint", "reason"), [("fixed", "nothing can move"), ("free", "no force opposes or causes a small motion")]
 )
