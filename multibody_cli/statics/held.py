@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from multibody_cli.contacts.contract import Records
 from multibody_cli.immutable import replace
@@ -32,7 +33,7 @@ from multibody_cli.statics.contact_rows import OF_CONTACT, Changed, ContactForce
 from multibody_cli.statics.search import TOUCHING, Equilibrium, Place, Search
 
 LOADED = 1e-7
-"""Normal force of a contact, relative to the largest force, from which it presses."""
+"""Normal force of a contact, relative to the largest force of its group, from which it presses."""
 
 ROUND_OFF = 1e-12
 """The same relative to the forces that cancel each other without contacts."""
@@ -43,6 +44,14 @@ class Hold(NamedTuple):
 
     coordinate: int
     limit: float
+
+
+class Group(NamedTuple):
+    """Bodies that joints, rows and contacts join, but for the world: coordinates (n,), rows (m,) and weight, J."""
+
+    columns: Flags
+    rows: Flags
+    weight: float
 
 
 class HeldEquilibrium(NamedTuple):
@@ -102,15 +111,18 @@ class HeldPosition(Search):
         forces = self._sizes * self._forces.at(q, np.zeros(len(self._weights)))[self._free]
         try:
             G, errors = self._rows(q)
+            groups = self._groups(q, G)
             touching = ~self._equality & self._holonomic & (errors <= TOUCHING)
             touching[normals] |= self._contacts["impulse"][:, 0] > 0.0
-            found, taken = self._balanced(forces, G, touching)
-            largest = np.abs(found.x).max(initial=0.0)
-            loaded = taken & (found.x > max(LOADED * largest, ROUND_OFF * self._weight))
+            found, taken = self._balanced(forces, G, groups, touching)
+            loaded = np.zeros(len(taken), np.bool_)
+            for _, rows, weight in groups:
+                largest = np.abs(found.x[rows]).max(initial=0.0)
+                loaded[rows] = taken[rows] & (found.x[rows] > max(LOADED * largest, ROUND_OFF * weight))
             if found.exists and not loaded[normals[touching[normals]]].all():
                 pressed = touching.copy()  # contacts without force have no friction either
                 pressed[normals] &= loaded[normals]
-                found, taken = self._balanced(forces, G, pressed)
+                found, taken = self._balanced(forces, G, groups, pressed)
             if not found.exists:
                 return HeldEquilibrium(rest, np.zeros((0, OF_CONTACT)), 0, 0, "friction is at its limit")
             bounded = taken & ~self._equality & ~self._holonomic
@@ -125,7 +137,18 @@ class HeldPosition(Search):
         held = replace(held, multipliers=held.multipliers[:m], active=held.active[:m], steps=rest.steps)
         return HeldEquilibrium(held, of_contacts, dimension, found.dimension, "")
 
-    def _balanced(self, forces: Floats, G: Floats, touching: Flags) -> tuple[Forces, Flags]:
+    def _groups(self, q: Floats, G: Floats) -> list[Group]:
+        """Return the groups; rows without a coordinate are those of their contact, or of no group."""
+        M = self._mass_matrix(q, np.eye(len(self._free)))
+        acts = G != 0.0
+        for rows in self._rows_of_contacts:
+            acts[rows] = acts[rows].any(axis=0)
+        count, labels = connected_components((M != 0.0) | (acts.T @ acts), directed=False)
+        each = (labels == k for k in range(count))
+        weights = self._square * np.diag(M)
+        return [Group(own, acts[:, own].any(axis=1), float(weights[own].max())) for own in each]
+
+    def _balanced(self, forces: Floats, G: Floats, groups: Sequence[Group], touching: Flags) -> tuple[Forces, Flags]:
         """Return the forces (m,) of all rows, scaled, and which rows (m,) may have one, if these ones may press."""
         taken, w, contacts = self._equality | touching, self._weights, self._contacts
         taken[self._rows_of_holds] = True
@@ -136,10 +159,19 @@ class HeldPosition(Search):
             rows, coefficients = self._rows_of_contacts[has_limit], contacts[name][has_limit]
             taken[rows[:, own]] = True
             cones.append(Cones(rows[:, 0], rows[:, own], coefficients * w[rows[:, 0]] / w[rows[:, own][:, 0]]))
-        number = np.full(len(taken) + 1, -1)
-        number[np.flatnonzero(taken)] = np.arange(np.count_nonzero(taken))
-        cones = [Cones(number[n], number[rows], limits) for n, rows, limits in cones if len(rows)]
-        found = least_forces(G[taken].T, -forces, number[np.flatnonzero(touching)], cones, self._weight)
-        x = np.zeros(len(taken))
-        x[taken] = found.x
-        return found._replace(x=x), taken
+        x, exists = np.zeros(len(taken)), True
+        dimension = int(np.count_nonzero(taken & ~np.any([one.rows for one in groups], axis=0)))
+        for columns, of_group, weight in groups:
+            own = taken & of_group
+            number = np.full(len(taken) + 1, -1)
+            number[np.flatnonzero(own)] = np.arange(np.count_nonzero(own))
+            kept = [(one, of_group[one.rows[:, 0]]) for one in cones]
+            found = least_forces(
+                G[np.ix_(own, columns)].T,
+                -forces[columns],
+                number[np.flatnonzero(own & touching)],
+                [Cones(number[n[k]], number[rows[k]], c[k]) for (n, rows, c), k in kept if k.any()],
+                weight,
+            )
+            x[own], exists, dimension = found.x, exists and found.exists, dimension + found.dimension
+        return Forces(x, dimension, exists), taken

@@ -255,10 +255,10 @@ class Search:
         slopes = self._forces.along(here.q, self._weights * here.balance.x, self._whole(N))
         return np.asarray(-N.T @ (self._sizes[:, None] * slopes[self._free]))
 
-    def _mass_matrix(self, here: Place) -> Floats:
-        """Return the mass matrix (k, k) along the motions of the active rows, J s^2."""
-        forces, D = self._forces, self._whole(here.balance.N)[: self._forces.n]
-        M, state = np.zeros((forces.n, forces.n)), forces.state._replace(q=here.q.copy()).copy()
+    def _mass_matrix(self, q: Floats, directions: Floats) -> Floats:
+        """Return the mass matrix (k, k) along scaled directions (n, k), J s^2."""
+        forces, D = self._forces, self._whole(directions)[: self._forces.n]
+        M, state = np.zeros((forces.n, forces.n)), forces.state._replace(q=q.copy()).copy()
         compute_mass_matrix(self._model.system, forces.work, state, np.zeros(forces.n), M)
         return np.asarray(D.T @ M @ D)
 
@@ -286,7 +286,7 @@ class Search:
         """Return the stiffness with samples of its error, and the least error of its diagonal (k,)."""
         x, D = self._weights * here.balance.x, self._whole(here.balance.N)
         found = self._forces.second_variation(here.q, x, D, self._scale(here))
-        return found, np.finfo(float).eps * self._square * np.diag(self._mass_matrix(here))
+        return found, np.finfo(float).eps * self._square * np.diag(self._mass_matrix(here.q, here.balance.N))
 
     # --- results --------------------------------------------------------------------------------------------------
     def _found(self, here: Place) -> Equilibrium:

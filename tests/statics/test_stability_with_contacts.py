@@ -293,3 +293,32 @@ simulation: {{duration: 1 s, step: 1 ms}}
 """)
     assert found.stability == ("unstable" if angle else "stable")
     np.testing.assert_allclose(found.found.stiffness, [math.cos(angle) * 0.3 * 9.81], rtol=1e-8)
+
+
+# --- neighbors --------------------------------------------------------------------------------------------------------
+def beside(text: str, mass: float) -> str:
+    """Return a scene with a heavy box on a pedestal of its own."""
+    inertia = [mass / 10] * 3
+    box = f"heavy: {{mass: {mass!r}, inertia: {{principal: {inertia}}}, position: [9, 0, 0.2], shapes: [BOX]}}"
+    pedestal = "{type: box, size: [1, 1, 1], position: [9, 0, -0.5]}"
+    text = text.replace("bodies: {", f"bodies: {{{box.replace('BOX', '{type: box, size: [0.4, 0.4, 0.4]}')}, ")
+    return text.replace("world: {shapes: [", f"world: {{shapes: [{pedestal}, ")
+
+
+@pytest.mark.parametrize("mass", [1e7, 1e10])
+@pytest.mark.parametrize(
+    "alone",
+    [
+        stone(0.5, 0.8, 0.2, 0.5, "cylinder"),
+        stone(0.5, 0.8, 0.4, 0.5, "cylinder"),
+        stone(0.5, 0.8, 0.2, 0.5),
+        stone(0.02, 0.8, 0.01, 0.5),
+    ],
+)
+def test_a_heavy_body_elsewhere_changes_nothing(alone: str, mass: float) -> None:
+    """Friction holds the heavy box, in a set of 3 dimensions more; its weight is no scale of the forces of others."""
+    one, two = mbsim.equilibrium(alone), mbsim.equilibrium(beside(alone, mass))
+    assert (two.stability, two.set_dimension) == (one.stability, one.set_dimension + 3)
+    np.testing.assert_allclose(two.found.stiffness, one.found.stiffness, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(two.contacts["world:stone"], one.contacts["world:stone"], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(two.contacts["world:heavy"], [0, 0, mass * G], atol=1e-9 * mass)
