@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,24 @@ contacts: {friction: 0.2}
 simulation: {duration: 1, step: 1 ms}
 output: {every: 10 ms}
 """
+
+
+def test_closed_contacts_slip_with_the_friction_of_their_speed(mbsim: Command, folder: Path) -> None:
+    """A force of m g (mu_k + (mu_s - mu_k) exp(-(v/v_S)^2)) keeps the speed v of a box, to either side."""
+    (folder / "push.yaml").write_text(
+        SLIDER.replace("friction: 0.2", "friction: {static: 0.5, kinetic: 0.2, stribeck_speed: 0.5}")
+    )
+    words = ("inverse", "push.yaml", "--motion", "way.csv", "--contacts", "1mm")
+    for rate, on, force in (
+        (0.5, ("--on", "base/0"), 20 * (0.2 + 0.3 * math.exp(-1))),
+        (-1.0, ("--on", "base/0"), -20 * (0.2 + 0.3 * math.exp(-4))),
+    ):
+        (folder / "way.csv").write_text(
+            "\n".join(["time,base/0,base/1", *(f"{0.1 * k!r},{0.1 * rate * k!r},0.1" for k in range(11))])
+        )
+        assert mbsim(*words, *on, "-o", "push.csv", "--force").code == 0
+        _, names, values, *_ = read_columns(folder / "push.csv")
+        np.testing.assert_allclose(values[:, names.index("base/0_force")], force, atol=1e-9)
 
 
 def test_closed_contacts(mbsim: Command, folder: Path) -> None:

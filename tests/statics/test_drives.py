@@ -85,6 +85,41 @@ def test_a_driven_crank_moves_its_loop() -> None:
     assert math.isfinite(system.D[0, 0])
 
 
+def test_a_drive_moves_what_a_gear_holds_to_it() -> None:
+    """A gear turns a shaft with the prescribed one, and a pendulum is on a torsional spring of the shaft.
+
+    Exact derivatives of the drive follow the gear, in positions and rates: with the angle b of the shaft,
+    the pendulum at r to it has I (b'' + r'') = -k r - m g l (b + r) - d l^2 (b' + r').
+    """
+    k, inertia, m, length, d = 30.0, 0.4, 1.5, 0.7, 5.0
+    axis = "type: revolute, axis: [0, 1, 0]"
+    disc = f"inertia: {{principal: {[inertia] * 3}}}"
+    system = mbsim.linearize(
+        f"""mbsim: 1
+gravity: [0, 0, -10]
+bodies:
+  a: {{mass: 1, {disc}}}
+  b: {{mass: 1, {disc}}}
+  bob: {{mass: {m}, com: [0, 0, {-length}], {disc}}}
+joints:
+  a: {{{axis}, child: a, motion: {{position: 0}}}}
+  b: {{{axis}, child: b}}
+  bob: {{{axis}, parent: b, child: bob, stiffness: {k}}}
+couplings: {{gear: {{type: gear, joints: [a, b], ratio: -1}}}}
+springs:
+  damper: {{stiffness: 0, damping: {d}, rest_length: 1,
+           between: [{{body: world, point: [-1, 0, {-length}]}}, {{body: bob, point: [0, 0, {-length}]}}]}}
+simulation: {{duration: 1 s, step: 1 ms}}
+""",
+        inputs=["drive/a"],
+        outputs=["joints/bob/q"],
+    )
+    assert (system.derivatives, system.states) == ("exact", ("q/bob", "v/bob", "q/a", "v/a"))
+    s = np.array([1j, 3j, 20j])
+    turning = (inertia + m * length**2) * s**2 + d * length**2 * s + m * 10 * length
+    np.testing.assert_allclose(np.abs(system.response(s)[:, 0, 0]), np.abs(turning / (turning + k) / s**2), rtol=1e-11)
+
+
 def test_names_of_drives() -> None:
     assert mbsim.linearize(cart("position: 0")).inputs == ("force/hinge",)
     with pytest.raises(ArgumentError, match="--input drive/hinge: no such drive"):

@@ -17,7 +17,7 @@ G = 9.81
 PLANE = "{type: plane}"
 
 
-def scene(bodies: str, world: str, friction: float) -> str:
+def scene(bodies: str, world: str, friction: float | str) -> str:
     return f"""mbsim: 1
 bodies: {{{bodies}}}
 world: {{shapes: [{world}]}}
@@ -293,6 +293,38 @@ simulation: {{duration: 1 s, step: 1 ms}}
 """)
     assert found.stability == ("unstable" if angle else "stable")
     np.testing.assert_allclose(found.found.stiffness, [math.cos(angle) * 0.3 * 9.81], rtol=1e-8)
+
+
+# --- resistance to rolling and spinning -------------------------------------------------------------------------------
+def ball(angle: float, rolling: float, torsional: float, torque: float = 0.0) -> str:
+    """Return a ball of 0.1 m and 2 kg on a slope, which a torque about the normal turns."""
+    turn = f"rotation: {{axis: [0, -1, 0], angle: {angle!r}}}"
+    normal = [-math.sin(angle), 0, math.cos(angle)]
+    body = "mass: 2, inertia: {principal: [0.008, 0.008, 0.008]}, shapes: [{type: sphere, radius: 0.1}]"
+    friction = f"{{static: 0.8, rolling: {rolling!r}, torsional: {torsional!r}}}"
+    load = f"forces: {{load: {{body: ball, torque: {[torque * one for one in normal]}}}}}\n"
+    position = [0.1 * one for one in normal]
+    return scene(f"ball: {{{body}, position: {position}}}", f"{{type: plane, {turn}}}", friction) + load
+
+
+@pytest.mark.parametrize(
+    ("over", "stability", "dimension"), [(1.01, "neutral", 4), (1.001, "neutral", 4), (1.00001, "unknown", 0)]
+)
+def test_resistance_to_rolling_holds_a_ball_on_a_slope(over: float, stability: str, dimension: int) -> None:
+    """Its moment is at least m g r sin a, and at most the coefficient times m g cos a; about the normal it spins."""
+    found = mbsim.equilibrium(ball(0.2, over * 0.1 * math.tan(0.2), 0.0))
+    assert (found.stability, found.set_dimension) == (stability, dimension)
+    assert found.found.neutral == (1 if dimension else 0)
+
+
+@pytest.mark.parametrize(("over", "stability", "dimension"), [(1.001, "stable", 5), (1.00001, "unknown", 0)])
+@pytest.mark.parametrize("angle", [0.0, 0.2])
+def test_resistance_to_spinning_holds_a_torque(angle: float, over: float, stability: str, dimension: int) -> None:
+    """It is at most the coefficient times the normal force."""
+    torque = 0.01 * 2 * G * math.cos(angle)
+    for sign in (1, -1):
+        found = mbsim.equilibrium(ball(angle, 0.05, over * 0.01, sign * torque))
+        assert (found.stability, found.set_dimension) == (stability, dimension)
 
 
 # --- neighbors --------------------------------------------------------------------------------------------------------
