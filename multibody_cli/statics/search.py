@@ -284,9 +284,13 @@ class Search:
 
     def _second_variation(self, here: Place) -> tuple[SecondDerivatives, Floats]:
         """Return the stiffness with samples of its error, and the least error of its diagonal (k,)."""
-        x, D = self._weights * here.balance.x, self._whole(here.balance.N)
-        found = self._forces.second_variation(here.q, x, D, self._scale(here))
-        return found, np.finfo(float).eps * self._square * np.diag(self._mass_matrix(here.q, here.balance.N))
+        N, x = here.balance.N, self._weights * here.balance.x
+        weights = self._square * self._mass_matrix(here.q, np.eye(len(N)))
+        of_rows = np.abs(here.G.T * here.balance.x).max(axis=1, initial=0.0)
+        sizes = np.maximum(np.maximum(np.diag(weights), np.abs(here.forces)), of_rows)
+        least = np.max(np.where(N != 0.0, sizes[:, None], 0.0), axis=0, initial=0.0)  # of each motion by itself
+        found = self._forces.second_variation(here.q, x, self._whole(N), least)
+        return found, np.finfo(float).eps * np.einsum("ik,ij,jk->k", N, weights, N)
 
     # --- results --------------------------------------------------------------------------------------------------
     def _found(self, here: Place) -> Equilibrium:

@@ -128,10 +128,10 @@ class UnbalancedForces:
         before, _, after = self.nearby(q, x, directions, STEP, 1)
         return np.asarray((after - before) / (2.0 * STEP))
 
-    def second_variation(self, q: Floats, x: Floats, directions: Floats, least: float) -> SecondDerivatives:
+    def second_variation(self, q: Floats, x: Floats, directions: Floats, least: Floats) -> SecondDerivatives:
         """Return the derivatives of L along displacements D (nv, k), by the work along others of them.
 
-        Those that count have a size of at least `least`, J.
+        Those along each displacement that count have a size of at least `least` (k,), J.
         """
         D = directions[: self.n]
         every = np.tensordot(self.nearby(q, x, directions, OFFSET, COUNT), D, (1, 0))  # of displacement j, by work i
@@ -145,13 +145,13 @@ class UnbalancedForces:
                     return np.asarray(every[:, j])
                 return np.asarray(self.nearby(q, x, directions[:, [j]], offset, COUNT)[:, :, 0] @ D)
 
-            return slopes_along(values, STENCILS, [OFFSET], FINER, size, least)
+            return slopes_along(values, STENCILS, [OFFSET], FINER, size, float(least[j]))
 
         found = [along(j) for j in range(D.shape[1])]
         chosen, exact = [one.best for one in found], self._exact(q, x, directions)
         slopes = np.reshape([one.value for one in chosen], (len(found), len(found))).T
         if exact is not None:
-            near = [one.agreeing(own, size, least) for one, own in zip(found, exact.T, strict=True)]
+            near = [one.agreeing(own, size, float(k)) for one, own, k in zip(found, exact.T, least, strict=True)]
             agreeing = [one for one in near if one is not None]
             if len(agreeing) == len(near):
                 chosen, slopes = agreeing, exact

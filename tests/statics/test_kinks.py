@@ -119,6 +119,19 @@ def test_an_equilibrium_in_the_play_of_two_ropes(gap: float) -> None:
     np.testing.assert_allclose(found.found.stiffness, [100.0 * found.found.directions[0, 0] ** 2], rtol=1e-11)
 
 
+@pytest.mark.parametrize("gap", [1e-3, 1e-6])
+def test_the_play_of_two_ropes_counts_beside_a_heavy_body(gap: float) -> None:
+    text = slider(rope(gap) + ", " + rope(gap, 1.0, "upper"))
+    text = text.replace("bodies: {", "bodies: {heavy: {mass: 1e10, inertia: {principal: [1, 1, 1]}}, ")
+    text = text.replace(
+        "joints: {", "joints: {heavy: {type: prismatic, axis: [1, 0, 0], child: heavy, stiffness: 1e10}, "
+    )
+    found = mbsim.equilibrium(text)
+    lengths = np.abs(found.found.directions).max(axis=0)
+    assert found.stability == "stable"
+    np.testing.assert_allclose(found.found.stiffness, [100.0, 1e10] * lengths**2, rtol=1e-8)
+
+
 def test_an_equilibrium_at_a_kink_names_its_side() -> None:
     found = mbsim.equilibrium(slider(rope(0.0)))
     [side] = found.kinks

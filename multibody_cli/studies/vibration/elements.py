@@ -43,7 +43,7 @@ def energies_of_elements(model: Model, state: State, multipliers: Floats, shapes
     def add(name: str, part: Model, at: State, x: Floats) -> None:
         forces, energies = UnbalancedForces(part, at.copy()), np.zeros(columns.shape[1])
         works = np.abs(columns[:n, moving]).T @ np.abs(forces.at(state.q, x))
-        K = forces.second_variation(state.q, x, columns[:, moving], float(works.max(initial=0.0))).K
+        K = forces.second_variation(state.q, x, columns[:, moving], works).K
         energies[moving] = 0.5 * np.diag(K)
         energies = energies.reshape(2, -1).sum(axis=0)
         if energies.any():
