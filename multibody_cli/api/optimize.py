@@ -9,10 +9,9 @@ from tempfile import TemporaryDirectory
 
 from multibody_cli.api.scene import Overrides, option_texts, source_of, warn_of
 from multibody_cli.errors import ArgumentError
-from multibody_cli.studies.fit import read_parameter
-from multibody_cli.studies.optimize.algorithms import ALGORITHMS, LOCAL
+from multibody_cli.studies.optimize.algorithms import ALGORITHMS, local_algorithm
 from multibody_cli.studies.optimize.execution import Executor
-from multibody_cli.studies.optimize.problem import Problem, read_constraint, read_objective
+from multibody_cli.studies.optimize.problem import read_problem
 from multibody_cli.studies.optimize.study import Optimum, Search, plan, write_best
 from multibody_cli.studies.optimize.study import optimize as execute
 
@@ -22,11 +21,12 @@ Values = str | float | Sequence[str | float]
 
 def optimize(
     source: str | PathLike[str],
-    minimize: str | Sequence[str],
-    vary: Mapping[str, Values],
+    minimize: str | Sequence[str] = (),
+    vary: Mapping[str, Values] | None = None,
     *,
+    least_squares: str | Sequence[str] = (),
     subject_to: Sequence[str] = (),
-    algorithm: str = LOCAL,
+    algorithm: str | None = None,
     exact: bool = True,
     seed: int = 0,
     points: int = 11,
@@ -52,10 +52,13 @@ def optimize(
         `EXPRESSION[@REDUCTION]`, in SI units, as in `"bodies.pen.position.x**2@max"`; several give a Pareto front.
     vary
         Keys of the scene with their starts, or with start, lower and upper bound, in one unit.
+    least_squares
+        Expressions whose squares at all output instants are minimized, instead of `minimize`.
     subject_to
         Constraints, as in `["joints.hinge.q@max <= 30 deg"]`.
     algorithm
-        `slsqp`, `l-bfgs-b`, `cobyqa`, `nelder-mead` or `differential-evolution`.
+        `slsqp`, `l-bfgs-b`, `cobyqa`, `nelder-mead`, `trf` or `differential-evolution`; by default `slsqp`, or
+        `trf` for least squares without constraints.
     exact
         Whether derivatives are exact where the run can be differentiated; else they are differences of runs.
     seed
@@ -93,19 +96,17 @@ def optimize(
         raise ArgumentError(f'expected parameters with their starts, as in {{"vars.k": 2.0}}, found {vary!r}')
     if isinstance(subject_to, str):
         raise ArgumentError(f'subject_to: expected a list of texts, as in ["{subject_to}"]')
-    if algorithm not in ALGORITHMS:
+    if algorithm is not None and algorithm not in ALGORITHMS:
         raise ArgumentError(f"algorithm: expected one of {', '.join(ALGORITHMS)}, found {algorithm!r}")
     if jobs is not None and dask is not None:
         raise ArgumentError("jobs is the number of processes of this machine, and dask uses others: use one of them")
     for target in (plot, write):
         if target is not None and Path(target).exists() and not overwrite:
             raise ArgumentError(f"{target} exists: use overwrite=True to replace it, or choose another name")
-    problem = Problem(
-        tuple(read_parameter(f"{key}={_as_text(value)}") for key, value in vary.items()),
-        tuple(map(read_objective, [minimize] if isinstance(minimize, str) else minimize)),
-        tuple(map(read_constraint, subject_to)),
-    )
-    search = Search(algorithm, exact, seed, points, runs)
+    goals, squares = ([one] if isinstance(one, str) else one for one in (minimize, least_squares))
+    starts = [f"{key}={_as_text(value)}" for key, value in vary.items()]
+    problem = read_problem(starts, goals, squares, subject_to)
+    search = Search(algorithm or local_algorithm(problem), exact, seed, points, runs)
     study, first = plan(source_of(source), option_texts(overrides, state), problem, search)
     warn_of((*first.loaded.warnings, *first.compiled.warnings))
     first.load_kernels()

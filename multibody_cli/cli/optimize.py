@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multibody_cli.studies.optimize.study import Optimization, Optimum
     from multibody_cli.studies.optimize.trials import Trial, Trials
 
-ALGORITHM_NAMES = ("slsqp", "l-bfgs-b", "cobyqa", "nelder-mead", "differential-evolution")
+ALGORITHM_NAMES = ("slsqp", "l-bfgs-b", "cobyqa", "nelder-mead", "trf", "differential-evolution")
 EXIT_CODES = {"converged": 0, "not converged": 1}
 
 MOST_OF_FRONT = 30
@@ -40,8 +40,14 @@ LONGEST_NAME = 60
     "objectives",
     metavar="EXPRESSION[@REDUCTION]",
     multiple=True,
-    required=True,
     help="Expression of channels to minimize; several give a Pareto front.",
+)
+@click.option(
+    "--least-squares",
+    "residuals",
+    metavar="EXPRESSION",
+    multiple=True,
+    help="Expression of channels whose squares at all output instants are minimized; several add up.",
 )
 @click.option(
     "--vary",
@@ -55,7 +61,11 @@ LONGEST_NAME = 60
     "--subject-to", "limits", metavar="CONSTRAINT", multiple=True, help="EXPRESSION[@REDUCTION] <=, >= or == NUMBER."
 )
 @run_settings
-@click.option("--algorithm", type=click.Choice(ALGORITHM_NAMES), default="slsqp", help="Default: slsqp.")
+@click.option(
+    "--algorithm",
+    type=click.Choice(ALGORITHM_NAMES),
+    help="Default: slsqp; for --least-squares without constraints trf.",
+)
 @click.option(
     "--derivatives",
     type=click.Choice(("exact", "differences")),
@@ -80,9 +90,10 @@ def verb(
     scene: Path,
     overrides: tuple[str, ...],
     objectives: tuple[str, ...],
+    residuals: tuple[str, ...],
     starts: tuple[str, ...],
     limits: tuple[str, ...],
-    algorithm: str,
+    algorithm: str | None,
     derivatives: str,
     seed: int,
     points: int,
@@ -99,8 +110,11 @@ def verb(
 
     An EXPRESSION is that of `expect`, as in 'bodies.bob.position.x**2 + joints.hinge.v', or a channel. After `@`
     follows the number that a run is reduced to, as for `mbsim sweep --keep`: `final` (the default), `initial`, `max`,
-    `min`, `mean`, or the time of an output instant. A CONSTRAINT compares such a number with a bound, as in
+    `min`, `mean`, `sum`, or the time of an output instant. A CONSTRAINT compares such a number with a bound, as in
     'joints.hinge.q@max <= 30 deg'. To maximize, minimize the negative.
+
+    With --least-squares, the values of EXPRESSION at all output instants are residuals, and `trf` minimizes their sum
+    of squares by Gauss-Newton steps, with the derivatives of each residual. The other algorithms minimize the same sum.
 
     Derivatives are exact where the run can be differentiated, else differences of runs. `cobyqa` and `nelder-mead`
     need none, and `differential-evolution` searches between all bounds. A run that fails, as where a loop cannot be
@@ -113,15 +127,14 @@ def verb(
     128 plus the number of the signal if one interrupts it: the table then has the runs so far.
     """
     from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable
-    from multibody_cli.studies.fit import read_parameter
+    from multibody_cli.studies.optimize.algorithms import local_algorithm
     from multibody_cli.studies.optimize.execution import Executor
-    from multibody_cli.studies.optimize.problem import Problem, read_constraint, read_objective
+    from multibody_cli.studies.optimize.problem import read_problem
     from multibody_cli.studies.optimize.study import Search, plan, write_best
 
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is the number of processes of this machine, and --dask uses others.")
-    parameters = tuple(read_parameter(text) for text in starts)
-    problem = Problem(parameters, tuple(map(read_objective, objectives)), tuple(map(read_constraint, limits)))
+    problem = read_problem(starts, objectives, residuals, limits)
     if picture is not None:
         from multibody_cli.pictures.style import require_format
 
@@ -132,7 +145,7 @@ def verb(
     show_compilation(f"the start of {scene.name}")
     source = scene_of(scene)
     with Waiting(f"preparing {scene.name}"):
-        search = Search(algorithm, derivatives == "exact", seed, points, most)
+        search = Search(algorithm or local_algorithm(problem), derivatives == "exact", seed, points, most)
         study, first = plan(source, overrides, problem, search)
     for text in (*first.loaded.warnings, *first.compiled.warnings):
         messages.warning(f"at the start: {text}")
@@ -203,7 +216,7 @@ def _show(found: Optimum, files: list[Path]) -> None:
 def _rows(found: Optimum, first: Trial, best: Trial) -> Iterator[tuple[str, float, float, str]]:
     for k, one in enumerate(found.study.problem.parameters):
         yield one.key, float(first.values[k]), float(best.values[k]), one.unit
-    for k, column in enumerate(found.study.columns):
+    for k, column in enumerate(found.study.columns[: len(found.study.problem.reduced)]):
         yield shortened(column.name, LONGEST_NAME), float(first.numbers[k]), float(best.numbers[k]), column.units
 
 

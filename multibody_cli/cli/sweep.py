@@ -95,8 +95,9 @@ def verb(
     separated by `;` vary together; several --vary make a grid.
 
     --keep names channels as `mbsim plot` does, or is an expression of channels as in `expect`. After `@` follow
-    `final` (the default), `initial`, `max`, `min`, `mean`, `period`, `time_of_max`, `time_of_min`, or the time of an
-    output instant, separated by commas, as in joints/hinge/q@max,1s. --frame sets the axes of wrenches that are kept.
+    `final` (the default), `initial`, `max`, `min`, `mean`, `sum`, `period`, `time_of_max`, `time_of_min`, or the time
+    of an output instant, separated by commas, as in joints/hinge/q@max,1s. --frame sets the axes of wrenches that are
+    kept.
 
     Runs that differ in their initial states alone are stepped several at a time if that is faster (--lanes), which
     changes their numbers by round-off; --no-lanes makes each like `mbsim run`, to the last bit.

@@ -137,9 +137,9 @@ class _Creator:
         self._file, self._count, self._position = file, count, 0
 
     def __call__(self, column: Column, role: str, dtype: Any) -> Any:
-        chunks = (max(1, min(BLOCK, self._count)),)
-        filters = {"compression": "gzip", "shuffle": True}
-        dataset = self._file.create_dataset(column.name, (self._count,), dtype, chunks=chunks, **filters)
+        chunked = {"chunks": (min(BLOCK, self._count),), "compression": "gzip", "shuffle": True}
+        layout = chunked if self._count else {}  # HDF5 has no chunks of a table without rows
+        dataset = self._file.create_dataset(column.name, (self._count,), dtype, **layout)
         about = {"units": column.units, "description": column.description, "role": role, "position": self._position}
         dataset.attrs.update(about)
         self._position += 1

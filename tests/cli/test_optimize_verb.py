@@ -17,7 +17,7 @@ from multibody_cli.output.rows import in_blocks
 from multibody_cli.output.sweep_table import SweepTable
 from multibody_cli.studies.fit import read_parameter
 from multibody_cli.studies.optimize.derivatives import derivatives_of_numbers
-from multibody_cli.studies.optimize.problem import Problem, read_constraint, read_objective
+from multibody_cli.studies.optimize.problem import read_constraint, read_problem
 from multibody_cli.studies.optimize.study import Search, optimize, plan
 from multibody_cli.studies.sweep.batch import SweepRun, SweepTask, run_batch
 from multibody_cli.studies.sweep.kept_channels import read_kept
@@ -44,7 +44,7 @@ RANGE = (
     "-(bodies.ball.position.x + bodies.ball.linear_velocity.x/9.81*(bodies.ball.linear_velocity.z"
     " + sqrt(bodies.ball.linear_velocity.z**2 + 2*9.81*bodies.ball.position.z)))"
 )
-X, Y = "bodies.ball.position.x", "bodies.ball.position.y"
+X, Y, Z = (f"bodies.ball.position.{axis}" for axis in "xyz")
 
 FOUR_BAR = """\
 mbsim: 1
@@ -122,17 +122,22 @@ def test_the_widest_throw_takes_a_third_of_the_runs_with_derivatives(mbsim: Comm
 
 def test_derivatives_of_numbers_are_those_of_the_closed_form(folder: Path) -> None:
     (folder / "throw.yaml").write_text(THROW)
-    words = ("bodies.ball.position.x", "bodies.ball.position.z@max", f"{X}**2@mean", "bodies/ball/position[z]@50ms")
+    words = (
+        "bodies.ball.position.x",
+        "bodies.ball.position.z@max",
+        f"{X}**2@mean",
+        "bodies/ball/position[z]@50ms",
+        f"{X}@sum",
+    )
     task = SweepTask(folder / "throw.yaml", (), tuple(map(read_kept, words)))
     parameters = [read_parameter(text) for text in ("vars.angle=60 deg", "vars.speed=7")]
     found = derivatives_of_numbers(task, parameters, np.array([60.0, 7.0]))
     a, s, t = math.radians(60.0), 7.0, np.linspace(0.0, 0.1, 11)
-    by_angle = np.array([-s * math.sin(a), s * math.cos(a), np.mean(-2 * s**2 * math.sin(a) * math.cos(a) * t**2)])
-    by_speed = np.array([math.cos(a), math.sin(a), np.mean(2 * s * math.cos(a) ** 2 * t**2)])
-    times = np.array([0.1, 0.1, 1.0, 0.05])
-    expected = np.column_stack(
-        [np.radians(np.append(by_angle, s * math.cos(a)) * times), np.append(by_speed, math.sin(a)) * times]
-    )
+    c, d = math.cos(a), math.sin(a)
+    by_angle = np.array([-s * d, s * c, np.mean(-2 * s**2 * d * c * t**2), s * c, -s * d])
+    by_speed = np.array([c, d, np.mean(2 * s * c**2 * t**2), d, c])
+    times = np.array([0.1, 0.1, 1.0, 0.05, t.sum()])
+    expected = np.column_stack([np.radians(by_angle * times), by_speed * times])
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -162,6 +167,29 @@ def test_nine_points_of_a_four_bar_linkage(mbsim: Command, folder: Path) -> None
     found = minimized(mbsim, synthesis(), "--minimize", DISTANCE, *words, "--derivatives", "differences")
     known = {"vars.a": 1.0, "vars.b": 3.0, "vars.c": 3.5, "vars.d": 4.0, "vars.u": 1.5}
     assert {key: found["best"][key] for key in known} == pytest.approx(known, abs=1e-6)
+
+
+APART = [
+    word for axis in "xz" for word in ("--least-squares", f"bodies.pen.position.{axis} - bodies.mark.position.{axis}")
+]
+
+
+def test_nine_points_by_least_squares_take_a_third_of_the_runs(mbsim: Command, folder: Path) -> None:
+    """All six lengths, from others that are up to a tenth longer or shorter."""
+    starts = {
+        "a": (1.1, 0.5, 2),
+        "b": (3.2, 1, 6),
+        "c": (3.3, 1, 6),
+        "d": (4.2, 1, 6),
+        "u": (1.4, -3, 3),
+        "w": (1.1, -3, 3),
+    }
+    words = [word for key, own in starts.items() for word in ("--vary", f"vars.{key}={','.join(map(str, own))}")]
+    found = minimized(mbsim, synthesis(), *APART, *words, "--derivatives", "differences")
+    known = {"vars.a": 1.0, "vars.b": 3.0, "vars.c": 3.5, "vars.d": 4.0, "vars.u": 1.5, "vars.w": 1.0}
+    assert {key: found["best"][key] for key in known} == pytest.approx(known, abs=1e-10)
+    assert found["algorithm"] == "trf"
+    assert 3 * found["runs"] <= 493  # those of `cobyqa`
 
 
 CHEBYSHEV = """mbsim: 1
@@ -202,6 +230,55 @@ def test_the_proportions_of_chebyshev_in_a_third_of_the_runs_with_derivatives(mb
     for one in (found, other):
         assert (one["best"]["vars.r"], one["best"]["vars.c"]) == pytest.approx((5.0, 2.0), abs=1e-6)
     assert 3 * found["runs"] <= other["runs"]
+
+
+def test_the_proportions_of_chebyshev_by_least_squares(mbsim: Command, folder: Path) -> None:
+    """With exact derivatives of each residual, the sum of squares falls to the square of round-off."""
+    goals = (
+        "--least-squares",
+        "bodies.coupler.position.x - 2*(1 - t)",
+        "--least-squares",
+        "bodies.coupler.position.y - 4",
+    )
+    words = (*goals, "--vary", "vars.r=4.6,3.5,7", "--vary", "vars.c=2.3,1,3")
+    found, other = (minimized(mbsim, CHEBYSHEV, *words, "--derivatives", how) for how in ("exact", "differences"))
+    assert (found["algorithm"], found["derivatives"]) == ("trf", "exact derivatives")
+    for one in (found, other):
+        assert (one["best"]["vars.r"], one["best"]["vars.c"]) == pytest.approx((5.0, 2.0), abs=1e-12)
+    assert 3 * found["runs"] <= other["runs"]
+
+
+MOVING = PLACE.replace('["${x}", "${y}", 0]', '["${x}", 0, 0], velocity: {linear: ["${y}", 0, 0]}')
+
+
+@pytest.mark.parametrize("words", [(), ("--derivatives", "differences"), ("--algorithm", "slsqp")])
+def test_residuals_that_do_not_vanish_have_the_closed_form_of_regression(
+    mbsim: Command, folder: Path, words: tuple[str, ...]
+) -> None:
+    """The line x + y t near a cube of t at three instants, of any slope, and of the largest slope that is allowed."""
+    goal = ("--least-squares", f"{X} - (100*t)**3", "--vary", "vars.x=3,-50,50")
+    t = np.array([0.0, 0.01, 0.02])
+    slope, offset = np.polyfit(t, (100 * t) ** 3, 1)
+    found = minimized(mbsim, MOVING, *goal, "--vary", "vars.y=4,-1000,1000", *words)
+    assert (found["best"]["vars.x"], found["best"]["vars.y"]) == pytest.approx((offset, slope), rel=1e-6)
+    total = np.sum((offset + slope * t - (100 * t) ** 3) ** 2)
+    assert found["best"][f"({X} - (100*t)**3)**2 sum"] == pytest.approx(total, rel=1e-9)
+    bounded = minimized(mbsim, MOVING, *goal, "--vary", "vars.y=4,-1000,100", *words)
+    at_bound = np.mean((100 * t) ** 3 - 100 * t)
+    assert (bounded["best"]["vars.x"], bounded["best"]["vars.y"]) == pytest.approx((at_bound, 100.0), rel=1e-6)
+
+
+def test_least_squares_obey_constraints_by_sequential_quadratic_programming(mbsim: Command, folder: Path) -> None:
+    words = ("--vary", "vars.x=3,-5,5", "--vary", "vars.y=4,-5,5", "--subject-to", f"{X} + {Y}@initial == 1")
+    found = minimized(mbsim, PLACE, "--least-squares", f"{X} - 2", "--least-squares", f"{Y} - 1", *words)
+    assert found["algorithm"] == "slsqp"
+    assert (found["best"]["vars.x"], found["best"]["vars.y"]) == pytest.approx((1.0, 0.0), abs=1e-6)
+
+
+def test_least_squares_refine_the_best_of_a_population(mbsim: Command, folder: Path) -> None:
+    words = ("--least-squares", f"{X} - 1", "--vary", "vars.x=4.6,-5,5", "--derivatives", "differences")
+    found = minimized(mbsim, PLACE, *words, "--algorithm", "differential-evolution", "--seed", "3")
+    assert found["best"]["vars.x"] == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("algorithm", ["slsqp", "cobyqa"])
@@ -261,9 +338,26 @@ def test_a_loop_that_cannot_be_assembled_is_a_bound(mbsim: Command, folder: Path
     assert found["best"]["vars.b"] == pytest.approx(abs(reach - 3.5), abs=1e-4)
 
 
-def test_an_interrupted_optimization_continues_with_the_same_bytes(folder: Path) -> None:
+def test_steps_of_least_squares_to_a_loop_that_cannot_be_assembled_are_shortened(mbsim: Command, folder: Path) -> None:
+    """A coupler as long as 0.3, which is too short to reach from the crank to the rocker: the shortest that does."""
+    reach = math.hypot(4.0 - math.cos(0.3), math.sin(0.3))
+    scene = synthesis().replace("duration: 8 s", "duration: 100 ms").replace("every: 1 s", "every: 100 ms")
+    scene = scene.replace('["${u}", 0, "${w}"]', '["${b}", 0, 0]')  # the pen is at the end of the coupler
+    X, Z = (f"(bodies.pen.position.{axis} - bodies.coupler.position.{axis})**2" for axis in "xz")
+    words = ("--least-squares", f"sqrt({X} + {Z}) - 0.3", "--vary", "vars.b=3,0.01,9")
+    found = minimized(mbsim, scene, *words, "--derivatives", "differences")
+    assert found["failed"] > 0
+    assert found["best"]["vars.b"] == pytest.approx(abs(reach - 3.5), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("goals", "algorithm"), [([[f"{RANGE}@final"], []], "cobyqa"), ([[], [f"{X} - 3", f"{Z} - 1"]], "trf")]
+)
+def test_an_interrupted_optimization_continues_with_the_same_bytes(
+    folder: Path, goals: list[list[str]], algorithm: str
+) -> None:
     (folder / "throw.yaml").write_text(THROW)
-    problem = Problem((read_parameter("vars.angle=30 deg,5,85"),), (read_objective(f"{RANGE}@final"),))
+    problem = read_problem(["vars.angle=30 deg,5,85"], *goals, [])
     made: list[int] = []
 
     def execute(task, runs):
@@ -271,7 +365,9 @@ def test_an_interrupted_optimization_continues_with_the_same_bytes(folder: Path)
             made.append(run.number)
             yield in_blocks(run_batch(task, [run]))
 
-    study, _ = plan(folder / "throw.yaml", (), problem, Search("cobyqa"))
+    study, _ = plan(folder / "throw.yaml", (), problem, Search(algorithm))
+    none = optimize(study, folder / "none.h5", lambda task, runs: iter(()))
+    assert (none.status, none.executed, none.best) == ("interrupted", 0, None)
     whole = optimize(study, folder / "whole.h5", execute)
     count = len(made)
     part = optimize(study, folder / "part.h5", execute, stop_asked=lambda: len(made) >= count + 5)
@@ -319,6 +415,23 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
         (["--minimize", X, "--vary", "vars.x=1"], "a parameter is varied twice"),
         (["--minimize", X, "--minimize", X], "an objective is given twice"),
         (["--minimize", X, "--algorithm", "differential-evolution"], "needs bounds of all parameters"),
+        ([], "expected --minimize EXPRESSION or --least-squares EXPRESSION, found neither"),
+        (["--minimize", X, "--least-squares", Y], "or --least-squares EXPRESSION, found both"),
+        (["--minimize", X, "--algorithm", "trf"], "--algorithm trf needs residuals: use --least-squares"),
+        (
+            ["--least-squares", f"{X}@max"],
+            f"--least-squares {X}@max: expected an expression of channels, whose values at",
+        ),
+        (["--least-squares", "bodies/ball/position"], "expected an expression of channels, whose values at"),
+        (["--least-squares", "1/0"], "--least-squares 1/0: no expression of channels"),
+        (["--least-squares", "joints.hinge.q"], "`(joints.hinge.q)**2`: has no channel `joints/hinge/q`"),
+        (["--least-squares", X, "--least-squares", X], "a residual is given twice"),
+        (["--least-squares", X, "--subject-to", f"{Y} <= 1", "--algorithm", "trf"], "takes neither constraints"),
+        (
+            ["--least-squares", X, "--duration", "10 s"],
+            "1001 residuals, of 1001 output instants, are more than 1000",
+        ),
+        (["--least-squares", f"1/({X}-3)"], f"at the start, `(1/({X}-3))**2 sum` is not finite in this run"),
     ],
 )
 def test_refusals(mbsim: Command, folder: Path, words: list[str], message: str) -> None:
@@ -336,6 +449,8 @@ def test_python_has_the_same_optimum(mbsim: Command, folder: Path) -> None:
     own = multibody_cli.optimize(PLACE, goal, {"vars.x": (3, -5, 5), "vars.y": (4, -5, 5)}, subject_to=limits, jobs=1)
     assert own.x | own.values == {key: value for key, value in best["best"].items() if key != "run"}
     assert len(own.trials) == best["runs"]
+    squares = multibody_cli.optimize(PLACE, vary={"vars.x": (3, -5, 5)}, least_squares=f"1 - {X}**2", jobs=1)
+    assert squares.x["vars.x"] == pytest.approx(1.0, abs=1e-10)
 
 
 def test_a_start_that_fails_is_an_error_with_a_remedy(mbsim: Command, folder: Path) -> None:

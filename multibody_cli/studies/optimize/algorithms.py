@@ -67,6 +67,8 @@ class Functions:
         sizes = np.nan_to_num(np.abs(start.numbers[self._rows]))
         sizes[1:] = np.maximum(sizes[1:], np.abs([one.bound for one in constraints]))
         self._sizes = np.where(sizes > 0.0, sizes, 1.0)
+        self._residuals = slice(len(problem.reduced), None)
+        self._root = np.sqrt(self._sizes[0])  # the sum of squares of scaled residuals is the scaled objective
         self._signs = np.array([1.0, *(one.sign for one in constraints)])
         self._bounds = np.array([0.0, *(one.bound for one in constraints)])
 
@@ -100,12 +102,24 @@ class Functions:
 
     def slopes(self, z: Floats) -> Floats:
         """Return the derivatives (1 + c, n) of the scaled objective and margins; 0 where the run fails."""
+        return np.asarray((self._signs / self._sizes)[:, None] * self._jacobian(z)[self._rows] * self._scales)
+
+    def _jacobian(self, z: Floats) -> Floats:
+        """Return the derivatives (m, n) of all numbers with respect to the parameters; 0 where the run fails."""
         values = self.values(z)
         (trial,) = self._trials.evaluate([values], self._exact)
         if not np.isfinite(trial.numbers).all():
-            return np.zeros((len(self._rows), len(z)))
-        jacobian = self._trials.differences(values) if trial.jacobian is None else trial.jacobian
-        return np.asarray((self._signs / self._sizes)[:, None] * jacobian[self._rows] * self._scales)
+            return np.zeros((len(trial.numbers), len(z)))
+        return self._trials.differences(values) if trial.jacobian is None else trial.jacobian
+
+    def residuals(self, z: Floats) -> Floats:
+        """Return the scaled residuals (r,) at a point (n,); infinite where the run fails, so that a step is shorter."""
+        (trial,) = self._trials.evaluate([self.values(z)], self._exact)
+        return np.nan_to_num(trial.numbers[self._residuals] / self._root, nan=np.inf)
+
+    def residual_slopes(self, z: Floats) -> Floats:
+        """Return the derivatives (r, n) of the scaled residuals at a point where the run does not fail."""
+        return self._jacobian(z)[self._residuals] / self._root * self._scales
 
     def gradient(self, z: Floats) -> Floats:
         """Return the gradient (n,) of the scaled objective."""
@@ -154,6 +168,8 @@ class Algorithm(Immutable):
         Objective of a run that fails.
     at_round_off
         Codes of SciPy that mean that round-off exceeds the decrease that is left.
+    residuals
+        Whether it minimizes a sum of squares by its residuals.
     """
 
     description: str
@@ -163,9 +179,12 @@ class Algorithm(Immutable):
     everywhere: bool = False
     failed: float = np.inf
     at_round_off: tuple[int, ...] = ()
+    residuals: bool = False
 
     def minimize(self, name: str, functions: Functions, start: Floats, seed: int) -> Ending:
         """Minimize from scaled parameters (n,)."""
+        if self.residuals:
+            return _by_residuals(self, name, functions, start)
         return _everywhere(functions, seed) if self.everywhere else _from_start(self, name, functions, start)
 
 
@@ -182,6 +201,15 @@ def _from_start(algorithm: Algorithm, name: str, functions: Functions, start: Fl
         options=algorithm.options,
     )
     return Ending(bool(found.success) or found.status in algorithm.at_round_off, str(found.message))
+
+
+def _by_residuals(algorithm: Algorithm, name: str, functions: Functions, start: Floats) -> Ending:
+    from scipy.optimize import least_squares
+
+    found = least_squares(
+        functions.residuals, start, functions.residual_slopes, functions.bounds, name, **algorithm.options
+    )
+    return Ending(bool(found.success), str(found.message))
 
 
 def _everywhere(functions: Functions, seed: int) -> Ending:
@@ -227,14 +255,26 @@ ALGORITHMS: dict[str, Algorithm] = {
         False,
         {"xatol": 1e-8, "fatol": 1e-15, "maxfev": 10**6, "maxiter": 10**6, "adaptive": True},
     ),
+    "trf": Algorithm(
+        "Trust region of least squares, by Gauss-Newton steps within bounds.",
+        True,
+        False,
+        {"ftol": 1e-14, "xtol": 1e-12, "gtol": 1e-14, "max_nfev": 1000, "x_scale": "jac"},
+        residuals=True,
+    ),
     "differential-evolution": Algorithm(
-        "Population between all bounds, refined by `slsqp`.", False, True, {}, everywhere=True
+        "Population between all bounds, refined by the local algorithm.", False, True, {}, everywhere=True
     ),
 }
 """Algorithms by name; those from a start by that of SciPy."""
 
 LOCAL = "slsqp"
-"""The algorithm by default, and that which refines the best of a population."""
+"""The algorithm by default, and that which refines the best of a population, without residuals."""
+
+
+def local_algorithm(problem: Problem) -> str:
+    """Return the algorithm by default, which also refines the best of a population."""
+    return "trf" if problem.residuals and not problem.constraints else LOCAL
 
 
 def minimize(
@@ -282,7 +322,7 @@ def minimize(
     functions = Functions(trials, problem, objective, limits, first, algorithm.failed, exact)
     ending = algorithm.minimize(name, functions, functions.scaled(start), seed)
     if algorithm.everywhere and (best := best_of(trials.all, problem, objective, limits)) is not None:
-        return minimize(trials, problem, LOCAL, best.values, objective, limits, wanted, seed)
+        return minimize(trials, problem, local_algorithm(problem), best.values, objective, limits, wanted, seed)
     return ending
 
 

@@ -21,7 +21,7 @@ from multibody_cli.studies.fit import FreeParameter
 from multibody_cli.studies.kinematics import differentiate_determined
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.batch import SweepRun, SweepTask, prepare_run
-from multibody_cli.studies.sweep.kept_channels import channels_for, kept_numbers
+from multibody_cli.studies.sweep.kept_channels import channels_for, with_values
 
 
 def derivatives_of_numbers(task: SweepTask, parameters: Sequence[FreeParameter], values: Floats) -> Floats:
@@ -78,15 +78,14 @@ def _along(task: SweepTask, trajectory: Trajectory, slopes: Slopes) -> list[floa
         return replace(trajectory, load=load)
 
     def values(shift: int) -> dict[str, Floats]:
-        run = moved(shift)
-        return {str(k): one.values(run) for k, one in enumerate(kept_numbers(task.kept, run))}
+        return {str(k): own for k, (_, own) in enumerate(with_values(task.kept, moved(shift)))}
 
     found = differences(values, offset).derivatives
     numbers = []
-    for k, one in enumerate(kept_numbers(task.kept, trajectory)):
+    for k, (one, own) in enumerate(with_values(task.kept, trajectory)):
         if one.reduction.differentiate is None:
             raise Unsupported(f"`{one.column.name}`, which is no differentiable function of the channels")
-        numbers.append(one.reduction.differentiate(trajectory.time, one.values(trajectory), found[str(k)]))
+        numbers.append(one.reduction.differentiate(trajectory.time, own, found[str(k)]))
     return numbers
 
 

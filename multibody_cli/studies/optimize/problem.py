@@ -9,16 +9,19 @@ import numpy as np
 
 from multibody_cli.document.table_file import NO_UNIT
 from multibody_cli.errors import ArgumentError, MbsimError, ResultError
-from multibody_cli.immutable import Immutable
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.model import Floats
 from multibody_cli.output.rows import Column
 from multibody_cli.spec.units import kind_of, parse_unit, quantity, split_quantity
 from multibody_cli.studies.expect import blank_trajectory
-from multibody_cli.studies.fit import FreeParameter
+from multibody_cli.studies.fit import FreeParameter, read_parameter
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.kept_channels import Kept, instants_of, kept_numbers, read_kept
 
 RELATIONS = ("<=", ">=", "==")
+
+MOST_RESIDUALS = 1000
+"""Largest number of residuals: each is a column of the table, and so is each of its derivatives."""
 
 FEASIBLE = 1e-7
 """Largest violation of a constraint that is round-off, relative to its bound, or in SI units if the bound is 0."""
@@ -59,16 +62,40 @@ class Problem(Immutable):
         The minimized numbers, one or more.
     constraints
         The constraints.
+    residuals
+        Expressions whose sum of squares is the objective; see `read_problem`.
     """
 
     parameters: tuple[FreeParameter, ...]
     objectives: tuple[Kept, ...]
     constraints: tuple[Constraint, ...] = ()
+    residuals: tuple[Kept, ...] = ()
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """The kept numbers of a run: each once, those of the objectives first."""
+        """The kept numbers of a run: each once, those of the objectives first, and residuals last."""
+        return (*self.reduced, *self.residuals)
+
+    @property
+    def reduced(self) -> tuple[Kept, ...]:
+        """The objectives and the constrained numbers: one number each."""
         return tuple(dict.fromkeys([*self.objectives, *(one.kept for one in self.constraints)]))
+
+    def at_instants(self, times: Sequence[float]) -> Problem:
+        """Return the problem with the residuals at the output instants, s.
+
+        Raises
+        ------
+        ArgumentError
+            There are too many of them.
+        """
+        count = len(self.residuals) * len(times)
+        if count > MOST_RESIDUALS:
+            raise ArgumentError(
+                f"--least-squares: {count} residuals, of {len(times)} output instants, are more than {MOST_RESIDUALS}: "
+                "have fewer instants by output.every"
+            )
+        return replace(self, residuals=tuple(Kept(one.channel, tuple(times)) for one in self.residuals))
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
@@ -105,6 +132,48 @@ def read_objective(text: str, option: str = "--minimize") -> Kept:
     return kept
 
 
+def read_problem(
+    parameters: Sequence[str], objectives: Sequence[str], residuals: Sequence[str], constraints: Sequence[str]
+) -> Problem:
+    """Read the texts of a problem; with residuals, the objective is their sum of squares over all output instants.
+
+    Raises
+    ------
+    ArgumentError
+        A text is not of its form, something is given twice, or there are both objectives and residuals or neither.
+    """
+    if bool(objectives) == bool(residuals):
+        found = "found both" if objectives else "found neither"
+        raise ArgumentError(f"expected --minimize EXPRESSION or --least-squares EXPRESSION, {found}")
+    squares = tuple(map(_read_residual, residuals))
+    total = " + ".join(f"({one.channel})**2" for one in squares)
+    problem = Problem(
+        tuple(map(read_parameter, parameters)),
+        tuple(map(read_objective, objectives)) or (Kept(total, ("sum",)),),
+        tuple(map(read_constraint, constraints)),
+        squares,
+    )
+    keys = [one.key for one in problem.parameters]
+    for fault, given in (
+        ("a parameter is varied", keys),
+        ("an objective is given", problem.objectives),
+        ("a residual is given", squares),
+    ):
+        if len(set(given)) < len(given):
+            raise ArgumentError(f"{fault} twice")
+    return problem
+
+
+def _read_residual(text: str) -> Kept:
+    kept = None if "@" in text else read_objective(text, "--least-squares")
+    if kept is None or kept.expression is None:
+        raise ArgumentError(
+            f"--least-squares {text}: expected an expression of channels, whose values at all output instants are "
+            "residuals, as in `bodies.pen.position.x - 1`"
+        )
+    return kept
+
+
 def read_constraint(text: str) -> Constraint:
     """Read `EXPRESSION@REDUCTION <= NUMBER`, or with `>=` or `==`; the number may have a unit.
 
@@ -136,7 +205,7 @@ def require_units(problem: Problem, columns: Sequence[Column]) -> None:
     ArgumentError
         There is one.
     """
-    of = {kept: column.units for kept, column in zip(problem.kept, columns, strict=True)}
+    of = {kept: column.units for kept, column in zip(problem.reduced, columns, strict=False)}
     for one in problem.constraints:
         possible = of[one.kept].split(" or ")  # a multiplier is a force or a moment
         if not one.unit or {"", "SI"}.intersection(possible):
@@ -150,7 +219,7 @@ def require_units(problem: Problem, columns: Sequence[Column]) -> None:
 
 
 def columns_of(kept: Sequence[Kept], simulation: PreparedSimulation) -> list[Column]:
-    """Return the column of each number of a run.
+    """Return the column of each number of a run: one for each reduction.
 
     Raises
     ------
@@ -167,8 +236,8 @@ def columns_of(kept: Sequence[Kept], simulation: PreparedSimulation) -> list[Col
             found = [number.column for number in kept_numbers([one], trajectory)]
         except ResultError as error:
             raise ArgumentError(f"`{one.channel}`: {str(error).removeprefix('the run ')}") from None
-        if len(found) != 1:
+        if len(found) != len(one.reductions):
             some = ", ".join(f"`{column.name}`" for column in found[:3])
             raise ArgumentError(f"`{one.channel}` selects {len(found)} numbers, {some}, ...: select one")
-        columns.append(found[0])
+        columns += found
     return columns

@@ -89,6 +89,7 @@ class Optimization(Immutable):
             "vary": [asdict(one) for one in self.problem.parameters],
             "minimize": [column.name for column in self.columns[: len(self.problem.objectives)]],
             "subject_to": [one.text for one in self.problem.constraints],
+            "least_squares": [one.channel for one in self.problem.residuals],
             "algorithm": self.search.algorithm,
         }
         return attributes_of(self.name, self.task.digest, self.search.most, definition) | {"status": status}
@@ -172,30 +173,30 @@ def plan(
     SceneError
         The scene with the first values is invalid.
     ArgumentError
-        A channel does not exist, a parameter or an objective is given twice, or the algorithm cannot solve the problem.
+        A channel does not exist, or the algorithm cannot solve the problem.
     """
     import scipy
 
-    keys = [one.key for one in problem.parameters]
-    if len(set(keys)) < len(keys):
-        raise ArgumentError("a parameter is varied twice")
-    if len(set(problem.objectives)) < len(problem.objectives):
-        raise ArgumentError("an objective is given twice")
     algorithm = search.algorithm
     kind = ALGORITHMS[algorithm]
     if (problem.constraints or len(problem.objectives) > 1) and not kind.constrained:
         able = ", ".join(name for name, one in ALGORITHMS.items() if one.constrained)
         raise ArgumentError(f"--algorithm {algorithm} takes neither constraints nor several objectives: use {able}")
+    if kind.residuals and not problem.residuals:
+        raise ArgumentError(f"--algorithm {algorithm} needs residuals: use --least-squares instead of --minimize")
     if kind.everywhere and not np.isfinite(problem.bounds).all():
         raise ArgumentError(f"--algorithm {algorithm} needs bounds of all parameters: --vary KEY=START,LOW,HIGH")
     forget_scene()
-    task = SweepTask(scene, (*overrides, ASSEMBLED), problem.kept)
+    own = (*overrides, ASSEMBLED)
     starts = problem.overrides(np.array([one.start for one in problem.parameters]))
     try:
-        first = prepare(scene, [*task.overrides, *starts])
+        first = prepare(scene, [*own, *starts])
     except SceneError as error:
         given = {f"--set {text}": f"--vary {text}" for text in starts}
         raise error.with_places(lambda place: given.get(place, place)) from None
+    timing, duration = first.compiled.timing, first.scene.simulation.duration
+    problem = problem.at_instants([min(k * timing.every, duration) for k in range(timing.outputs + 1)])
+    task = SweepTask(scene, own, problem.kept)
     columns = tuple(columns_of(problem.kept, first))
     require_units(problem, columns)
     content = {
@@ -296,7 +297,7 @@ def _settings(study: Optimization, best: Trial) -> tuple[str, ...]:
 
 def _write_table(study: Optimization, trials: Trials, rows: RowFile, table: Path, interrupted: bool) -> None:
     """Write the table of all trials so far; the rows in progress are removed unless it was interrupted."""
-    values = np.array([one.values for one in trials.all]).reshape(len(trials.all), -1)
+    values = np.array([one.values for one in trials.all]).reshape(-1, len(study.problem.parameters))
     keys = [
         KeyValues(Column(one.key, one.unit, f"Value of `{one.key}`."), partial(_values_of, values[:, k]))
         for k, one in enumerate(study.problem.parameters)

@@ -87,6 +87,12 @@ REDUCTIONS = {
         "",
         lambda time, values, slopes: float(slopes.mean()),
     ),
+    "sum": Reduction(
+        lambda time, values: float(values.sum()),
+        "sum of the values at the output instants",
+        "",
+        lambda time, values, slopes: float(slopes.sum()),
+    ),
     "period": Reduction(_period, "period of an oscillation, as in `expect`", "s"),
     "time_of_max": Reduction(lambda time, values: float(time[values.argmax()]), "instant of the largest value", "s"),
     "time_of_min": Reduction(lambda time, values: float(time[values.argmin()]), "instant of the smallest value", "s"),
@@ -245,8 +251,17 @@ def reduce_run(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[C
     ResultError
         As in `kept_numbers`.
     """
+    for number, values in with_values(kept, trajectory):
+        yield number.column, number.reduction.compute(trajectory.time, values)
+
+
+def with_values(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[KeptNumber, Floats]]:
+    """Yield the numbers that are kept of a run, each with the values (T,) that it is made from; see `kept_numbers`."""
+    source, values = None, np.zeros(0)
     for number in kept_numbers(kept, trajectory):
-        yield number.column, number.reduction.compute(trajectory.time, number.values(trajectory))
+        if number.values is not source:  # all reductions of a scalar have one function
+            source, values = number.values, number.values(trajectory)
+        yield number, values
 
 
 def instants_of(kept: Sequence[Kept]) -> list[float]:
