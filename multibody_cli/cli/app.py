@@ -156,8 +156,11 @@ def _call(words: Sequence[str] | None) -> int:
     except click.ClickException as error:
         text = io.StringIO()
         error.show(text)
-        # click lists choices with tabs, which are escaped in messages
-        messages.problems(text.getvalue().removesuffix("\n").replace("\n\t", " "))
+        usage, refused, message = text.getvalue().removesuffix("\n").partition("Error: ")
+        if usage:
+            messages.usage(usage.removesuffix("\n"))
+        if refused:
+            messages.error(message.replace("\n\t", " "))  # click lists choices with tabs, which are escaped
         return error.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
         if isinstance(error.__cause__, EOFError):  # click takes it for the end of the input of a prompt

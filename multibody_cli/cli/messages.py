@@ -75,6 +75,11 @@ def colors_wanted() -> bool | None:
     return False if os.environ.get("NO_COLOR") else None
 
 
+def usage(text: str) -> None:
+    """Remind of the arguments of a verb."""
+    _write(text)
+
+
 def error(text: str) -> None:
     """Report why the command failed."""
     _write(text, click.style("error: ", fg="red", bold=True))
@@ -112,8 +117,9 @@ def progress_wanted() -> bool:
 
 
 def problems(text: str) -> None:
-    """List the problems of a scene."""
-    _write(text)
+    """Report the problems of a scene, each on a line."""
+    for line in text.splitlines():
+        error(line)
 
 
 def _write(text: str, head: str = "") -> None:

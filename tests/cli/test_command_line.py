@@ -71,6 +71,31 @@ def test_every_verb_is_listed(mbsim: Command) -> None:
     assert all(f"  {verb} " in text for verb in app.VERBS)
 
 
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        ("frob", 1),
+        ("run --frob", 1),
+        ("run --method", 1),
+        ("compare a.h5", 1),
+        ("run none.yaml", 1),
+        ("run bad.yaml", 2),
+        ("run bad.yaml --set a=b=c", 3),
+        ("plot none.h5", 1),
+        ("sweep bad.yaml", 1),
+    ],
+)
+def test_every_refusal_has_the_same_head(mbsim: Command, folder: Path, words: str, count: int) -> None:
+    """Errors of arguments, of files, and each problem of a scene; `validate` writes these to stdout, as its result."""
+    (folder / "bad.yaml").write_text("mbsim: 1\nname: bad\nbodies: {a: {mass: -1}}\n")
+    ending = mbsim(*words.split())
+    lines = ending.stderr.splitlines()
+    assert ending.code == 2
+    assert [line for line in lines if "rror: " in line] == lines[-count:]
+    assert all(line.startswith("error: ") for line in lines[-count:]), lines
+    assert len(lines) == count or lines[0].startswith("Usage: ")
+
+
 def test_without_arguments_it_prints_help(mbsim: Command) -> None:
     ending = mbsim()
     assert ending.code == 2

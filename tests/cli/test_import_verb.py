@@ -145,7 +145,7 @@ def test_a_mesh_is_refused_with_a_scene_that_has_it(verb: str, mbsim: Command, f
     ending = mbsim(verb, "part.stl")
     assert ending.code == 2
     body = "bodies: {part: {density: 1000, shapes: [{type: mesh, file: part.stl}]}}"
-    assert ending.stderr == f"part.stl: a mesh is no model, but a shape of a body: a scene has it as `{body}`\n"
+    assert ending.stderr == f"error: part.stl: a mesh is no model, but a shape of a body: a scene has it as `{body}`\n"
 
 
 def test_a_number_and_its_unit_are_one_word(mbsim: Command, robot: Path) -> None:
