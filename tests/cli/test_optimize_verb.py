@@ -192,6 +192,68 @@ def test_nine_points_by_least_squares_take_a_third_of_the_runs(mbsim: Command, f
     assert 3 * found["runs"] <= 493  # those of `cobyqa`
 
 
+NINE = np.array([0.25, 0.52 + 0.1j, 0.8 + 0.7j, 1.2 + 1j, 1.4 + 1.3j, 1.1 + 1.48j, 0.7 + 1.4j, 0.2 + 1j, 0.02 + 0.4j])
+PATH = """\
+mbsim: 1
+name: nine-points
+gravity: [0, 0, 0]
+vars: {{ax: 0.7, ay: 0.41, bx: 1.34, by: 0.08, cx: 0.86, cy: -0.1, dx: 0.75, dy: 0.53,
+       t1: 35 deg, t2: 55 deg, t3: 70 deg, t4: 110 deg, t5: 155 deg, t6: 200 deg, t7: 255 deg, t8: 315 deg}}
+bodies:
+  crank: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  coupler: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  rocker: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  pen: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  slide: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  mark: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+joints:
+  A: {{type: revolute, axis: [0, 0, 1], child: crank, origin: {{position: ["${{ax}}", "${{ay}}", 0]}},
+      motion: {{position: {{times: {times}, values: [0, {angles}]}}}}}}
+  C: {{type: revolute, axis: [0, 0, 1], parent: crank, child: coupler,
+      origin: {{position: ["${{cx - ax}}", "${{cy - ay}}", 0]}}}}
+  B: {{type: revolute, axis: [0, 0, 1], child: rocker, origin: {{position: ["${{bx}}", "${{by}}", 0]}}}}
+  D: {{type: revolute, axis: [0, 0, 1], parent: coupler, child: rocker,
+      origin: {{position: ["${{dx - cx}}", "${{dy - cy}}", 0]}},
+      child_origin: {{position: ["${{dx - bx}}", "${{dy - by}}", 0]}}}}
+  P: {{type: fixed, parent: coupler, child: pen, origin: {{position: ["${{0.25 - cx}}", "${{-cy}}", 0]}}}}
+  X: {{type: prismatic, axis: [1, 0, 0], child: slide, motion: {{position: {{times: {times}, values: {xs}}}}}}}
+  Y: {{type: prismatic, axis: [0, 1, 0], parent: slide, child: mark,
+      motion: {{position: {{times: {times}, values: {ys}}}}}}}
+simulation: {{duration: 8, step: 50 ms, integrator: rk4}}
+output: {{every: 1}}
+"""
+
+
+def test_nine_published_points_without_timing_are_passed_by_a_linkage_of_the_loop_equations(
+    mbsim: Command, folder: Path
+) -> None:
+    """Pivots, pins and eight angles of the crank, for nine points of an example to Wampler, Morgan and Sommese 1992.
+
+    The linkage satisfies their equations: with the pivots a and b and the pins x and y relative to the first point, the
+    coupler has turned by the phase 1 + g at each other point, where g solves the two linear equations of the links.
+    """
+    scene = PATH.format(
+        times=[*map(float, range(9))],
+        angles=", ".join(f'"${{t{k}}}"' for k in range(1, 9)),
+        xs=NINE.real.tolist(),
+        ys=NINE.imag.tolist(),
+    )
+    starts = {"ax": 0.7, "ay": 0.41, "bx": 1.34, "by": 0.08, "cx": 0.86, "cy": -0.1, "dx": 0.75, "dy": 0.53}
+    angles = dict(zip((f"t{k}" for k in range(1, 9)), (35, 55, 70, 110, 155, 200, 255, 315), strict=True))
+    bounds = [f"vars.{key}={x},{x - 0.6},{x + 0.6}" for key, x in starts.items()]
+    bounds += [f"vars.{key}={x} deg,{x - 30},{x + 30}" for key, x in angles.items()]
+    goals = [f"bodies.pen.position.{axis} - bodies.mark.position.{axis}" for axis in "xy"]
+    words = [word for text in goals for word in ("--least-squares", text)]
+    words += [word for text in bounds for word in ("--vary", text)]
+    best = minimized(mbsim, scene, *words, "--derivatives", "differences")["best"]
+    a, b, x, y = (best[f"vars.{one}x"] + 1j * best[f"vars.{one}y"] - NINE[0] for one in "abcd")
+    for d in NINE[1:] - NINE[0]:
+        matrix = [[np.conj(pivot - d) * pin, (pivot - d) * np.conj(pin)] for pivot, pin in ((a, x), (b, y))]
+        constants = [abs(d) ** 2 - 2.0 * (np.conj(pivot - pin) * d).real for pivot, pin in ((a, x), (b, y))]
+        g, _ = np.linalg.solve(matrix, constants)
+        assert abs(1.0 + g) == pytest.approx(1.0, abs=1e-9)
+
+
 CHEBYSHEV = """mbsim: 1
 name: chebyshev
 gravity: [0, 0, 0]
