@@ -190,19 +190,25 @@ def test_the_elimination_of_a_hinge_saves_the_row_that_stays_zero() -> None:
     assert balls["without"] - balls["with"] > 3 * products_of_U
 
 
-def test_expectations_are_counted_by_method() -> None:
+def test_expectations_are_counted_by_method(tmp_path: Path) -> None:
     """A scene with another gravity misses expectations by the method that has it alone."""
-    scene = {"scene": str(ROOT / "scenes/validation/redmax_scene_6.yaml")}
-    good, bad = (
-        measured(expectations, methods=["aba", "redmax"], rows={"6": scene}),
-        scene | {"set": {"aba": ["gravity=[0, 0, -900]"]}},
+    path = tmp_path / "falling.yaml"
+    path.write_text(
+        "mbsim: 1\nname: falling\ngravity: [0, 0, -10]\n"
+        "bodies: {ball: {shapes: [{type: sphere, radius: 1}], density: 1}}\n"
+        "simulation: {duration: 0.2 s, step: 10 ms, integrator: rk4}\n"
+        "expect:\n"
+        "  - {at: 0, channel: bodies/ball/position, component: z, value: 0, atol: 1e-9}\n"
+        "  - {at: 0.2, channel: bodies/ball/position, component: z, value: -0.2, atol: 1e-9}\n"
     )
-    assert (good.rows, good.values) == (
-        [{"scene": "6", "aba": "8 of 8", "redmax": "8 of 8"}],
-        {"scenes": 1, "twice": 1},
-    )
-    found = measured(expectations, methods=["aba", "redmax"], rows={"6": bad})
-    assert (found.rows[0]["redmax"], found.values) == ("8 of 8", {"scenes": 1, "twice": 0})
+    good = {"scene": str(path)}
+    bad = good | {"set": {"aba": ["gravity=[0, 0, -9]"]}}
+    found = measured(expectations, methods=["aba", "redmax"], rows={"falling": good})
+    assert found.rows == [{"scene": "falling", "aba": "2 of 2", "redmax": "2 of 2"}]
+    assert found.values == {"scenes": 1, "twice": 1}
+    found = measured(expectations, methods=["aba", "redmax"], rows={"falling": bad})
+    assert found.rows == [{"scene": "falling", "aba": "1 of 2", "redmax": "2 of 2"}]
+    assert found.values == {"scenes": 1, "twice": 0}
 
 
 def test_every_measure_is_used_by_a_paper() -> None:
