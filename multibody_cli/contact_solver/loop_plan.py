@@ -2,9 +2,8 @@
 
 Joints that close loops, and pairs of bodies that edges connect, are loops alike.  A loop is *open* at the bodies on the
 two paths from its ends to their last common ancestor.  There it *closes*.  Loops are eliminated from the leaves to the
-ground; those of joints that close at the ground by minimum degree (`constraint_solver.row_elimination`), and pairs after
-them.  Two loops are coupled if both are open at one body, or if another one that is coupled to both is eliminated before
-them.
+ground; those of joints that close at the ground by minimum degree (`row_elimination`), and pairs after them.  Two loops
+are coupled if both are open at one body, or if another one that is coupled to both is eliminated before them.
 
 A plan takes time in proportion to the bodies on the paths.  It changes with the pairs.
 """

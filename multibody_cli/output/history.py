@@ -92,6 +92,15 @@ class History:
             filled, self._make_continuous(_rotations(filled)), total, residual, self._concatenate_contacts(filled)
         )
 
+    def beside(self, samples: Samples) -> SampleBlock:
+        """Return one row, whose numbers may be dual, as a block beside the last instant; contacts are left out."""
+        total, balance = _energies(samples, self._signs)
+        quaternion = _rotations(samples)
+        if self._last_quaternion is not None:
+            turned = ((quaternion * self._last_quaternion).sum(axis=-1) < 0.0).astype(np.bool_)
+            quaternion = np.where(turned, -1.0, 1.0)[..., None] * quaternion
+        return SampleBlock(samples, quaternion, total, balance - (self._first_balance or 0.0), _no_contacts(1))
+
     def change_scene(self, samples: Samples) -> float:
         """Exempt a change of the scene from the residual of the energy balance.
 
@@ -169,8 +178,12 @@ def block_of_runs(names: SceneNames, samples: Samples, runs: int) -> SampleBlock
     continuous = rotations
     if rotations.size:
         continuous = continued(rotations, _with_positive_first_component(rotations[:, 0]))
-    none = ContactRows(np.zeros(len(total), np.int64), np.zeros(0, np.int64), np.zeros((len(total), 0), np.bool_))
-    return SampleBlock(samples, continuous.reshape(written.shape), total, residual.ravel(), none)
+    return SampleBlock(samples, continuous.reshape(written.shape), total, residual.ravel(), _no_contacts(len(total)))
+
+
+def _no_contacts(count: int) -> ContactRows:
+    """Return the contacts of a number of instants without any."""
+    return ContactRows(np.zeros(count, np.int64), np.zeros(0, np.int64), np.zeros((count, 0), np.bool_))
 
 
 def _rotations(samples: Samples) -> Floats:

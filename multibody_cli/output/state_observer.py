@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from multibody_cli.errors import UnknownName
+from multibody_cli.kernel.dual_numbers import with_duals
 from multibody_cli.methods.contract import Recording, Report
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Floats, Model, State
@@ -56,6 +58,17 @@ class Observer:
         for fill in self._fill:
             fill(k)
         observe_report(self._fields, report, self.samples, slice(k, k + 1))
+
+    def observe_beside(self, system: Any, state: Any, work: Any) -> None:
+        """Compute all channels but those of contacts of an evaluated state beside the last one.
+
+        The system and the work arrays are those of the evaluation; numbers may be dual.
+        """
+        rows, samples = self._rows, self.samples
+        if state.q.dtype == object:
+            rows, samples = with_duals((rows, samples))
+        observe(system, state, work, rows, samples, 0)
+        self._block = self.history.beside(samples)
 
     def finish(self, count: int) -> None:
         """Compute the channels of the first `count` rows, which follow the instants of the last call."""

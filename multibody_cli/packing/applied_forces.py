@@ -73,6 +73,7 @@ def with_constants(system: System, count: int) -> System:
     signals = system.forces.signals
     first = len(signals.code) + np.arange(count)
     further = signals.with_own_scratch()._replace(
+        quantities=signals.quantities.copy(),  # with the values that sampled controllers hold
         is_table=np.append(signals.is_table, np.zeros(count, np.bool_)),
         first=np.append(signals.first, first),
         last=np.append(signals.last, first + 1),

@@ -127,6 +127,26 @@ class Curves(NamedTuple):
         ]
         return [one for one in found if one is not None] if all(found) else None
 
+    def agree_in_outputs(self, C: Floats, D: Floats, scale: Floats) -> bool:
+        """Return whether each output has, for each curve, the derivative of one of its differences.
+
+        `scale` (r,) are the sizes of the outputs.
+        """
+        if not (np.isfinite(C).all() and np.isfinite(D).all()):
+            return False
+        of_outputs = slice(3 * len(self.turning), None)
+        row = np.maximum(np.abs(C).max(axis=1, initial=0.0), np.abs(D).max(axis=1, initial=0.0)) + scale
+        fed = [*(np.zeros(len(C)) for _ in self.of_states), *D.T]
+        for own, d in zip(self.of_states + self.of_inputs, fed, strict=True):
+            agrees = [
+                np.abs(one.value[of_outputs] - C @ self.states(one.value) - d)
+                <= np.minimum(CERTAIN * one.error[of_outputs], LARGEST_ERROR * row) + AGREEMENT * row
+                for one in (own.best, *own.all)
+            ]
+            if not np.any(agrees, axis=0).all():
+                return False
+        return True
+
     def _has_rates(self, one: Slope, A: Floats, b: Floats, row: Floats) -> bool:
         errors = np.minimum(CERTAIN * self.errors(one.error), LARGEST_ERROR * row) + AGREEMENT * row
         return bool((np.abs(self.rates(one.value) - A @ self.states(one.value) - b) <= errors).all())

@@ -8,7 +8,7 @@ projection onto the constraints.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -38,12 +38,20 @@ class Numbers(Protocol):
         """Places of the input in it."""
 
 
+Outputs = Callable[[Any, Any, Any], Any]
+"""The outputs y (r,) of a system, an evaluated state whose numbers may be dual, and its work arrays."""
+
+
 class Tangents(NamedTuple):
-    """Derivatives of positions, rates and accelerations (nv, k) along k directions."""
+    """Derivatives of positions, rates and accelerations (nv, k), and of outputs (r, k), along k directions.
+
+    Those of outputs are NaN where the kernels of these have an operation without a rule.
+    """
 
     q: Floats
     v: Floats
     a: Floats
+    y: Floats
 
 
 def exact_derivatives(
@@ -55,14 +63,19 @@ def exact_derivatives(
     shifts: Floats,
     changes: Floats,
     inputs: Sequence[Numbers],
+    outputs: Outputs,
 ) -> Tangents | None:
     """Return the derivatives along displacements (nv, k), changes of rates (nv, k), and unit changes of inputs.
 
     They are None where the model is too large, or its kernels have an operation without a rule.
     """
+    size = len(state.v) + len(system.rows)
     motion = _DualMotion(system, work, dynamics, state, linear, shifts, changes, inputs)
-    found = with_dual_numbers(len(state.v) + len(system.rows), motion.derivatives)
-    return found if found and all(np.isfinite(one).all() for one in found) else None
+    found = with_dual_numbers(size, motion.derivatives)
+    if found is None or not all(np.isfinite(one).all() for one in found):
+        return None
+    y = with_dual_numbers(size, lambda: motion.derivatives_of(outputs))
+    return Tangents(*found, np.full((1, found[0].shape[1]), np.nan) if y is None else y)
 
 
 class _DualMotion:
@@ -95,8 +108,8 @@ class _DualMotion:
         self._sizes = 1.0 / np.sqrt(np.diag(linear.M))
         self._lengths = np.maximum(np.linalg.norm(linear.G * self._sizes, axis=1), 1e-300)
 
-    def derivatives(self) -> Tangents:
-        """Return the derivatives."""
+    def derivatives(self) -> tuple[Floats, Floats, Floats]:
+        """Return the derivatives of q, v and a."""
         system, work, t = self._system, self._work, float(self._state.time[0])
         q, v, a = self._place()
         self._correct(self._shifts, self._holonomic, work.rows["error"])
@@ -105,8 +118,12 @@ class _DualMotion:
         self._correct(self._changes, self._equality, work.rows["residual"])
         q, v, a = self._start()
         self._dynamics.evaluate(system, work, t, q, v, a, self._state.ledger.astype(object))
-        slopes = [slopes_of(one, self._count) for one in (v, a)]
-        return Tangents(self._shifts, *slopes)
+        self._evaluated = self._state._replace(q=q, v=v, a=a)
+        return self._shifts, slopes_of(v, self._count), slopes_of(a, self._count)
+
+    def derivatives_of(self, outputs: Outputs) -> Floats:
+        """Return the derivatives of outputs, after those of the motion."""
+        return slopes_of(outputs(self._system, self._evaluated, self._work), self._count)
 
     def _start(self) -> tuple[Any, Any, Any]:
         """Return q, v and a of the displaced state."""

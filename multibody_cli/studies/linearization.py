@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from multibody_cli.model import Floats, Integers, Model, State, System
 from multibody_cli.spec.rotations import cross_matrix
 from multibody_cli.statics.slopes import ROUND_OFF, Slopes
 from multibody_cli.studies.curves import Curves, along
-from multibody_cli.studies.exact_derivatives import exact_derivatives
+from multibody_cli.studies.exact_derivatives import Outputs, exact_derivatives
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
 from multibody_cli.tree.workspace import workspace_for
@@ -67,8 +67,9 @@ class LinearModel(NamedTuple):
 
     `closed` are the elements whose limits or flanks the state presses, such as `joints.hinge`: A is that of motions in
     which these stay closed.  `touching` are those at limits or flanks without force, which count as open.  `errors` are
-    those of A: of the differences, or if `is_exact` of dual numbers, which take their place where their errors are more
-    than round-off.  `accelerations` (k,) are those of the state along N: if they are 0, the motion is steady.
+    those of A: of the differences, or if `is_exact` of dual numbers, as A and B are.  C (r, p + k) and D (r, m) are
+    exact if `has_exact_outputs`.  `accelerations` (k,) are those of the state along N: if they are 0, the motion is
+    steady.
     """
 
     A: Floats
@@ -83,6 +84,7 @@ class LinearModel(NamedTuple):
     D: Floats
     errors: Floats
     is_exact: bool
+    has_exact_outputs: bool
     accelerations: Floats
 
 
@@ -103,11 +105,7 @@ class Input(NamedTuple):
         self.operands[list(self.places)] = value
 
 
-Outputs = Callable[[Floats, Floats], Floats]
-"""The outputs y (r,) at q (nq,) and v (nv,), and at the present inputs."""
-
-
-def no_outputs(_q: Floats, _v: Floats) -> Floats:
+def no_outputs(*_: Any) -> Floats:
     """Return no outputs."""
     return np.zeros(0)
 
@@ -157,7 +155,7 @@ def linearize(
 
 
 def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
-    """Yield remarks on omitted and kept elements of a linear model: contacts, friction, elastic tendons and limits."""
+    """Yield remarks on elements that a linear model leaves out, or keeps as they are at the state."""
     names, muscles = model.names, model.system.forces.tables[MUSCLES]
     elastic = [f"muscles.{one.name}" for one, k in zip(names.muscles, muscles["state"], strict=True) if k >= 0]
     ropes = zip(names.elastic_ropes, model.system.forces.tables[ELASTIC_ROPES]["stored"], strict=True)
@@ -168,6 +166,10 @@ def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
     for claim, elements in (
         ("ignores {} of the scene", [*["contacts"] * bool(names.contacts), *frictions]),
         ("keeps the lengths of fibers with elastic tendons, of {}", elastic),
+        (
+            "keeps the values that sampled controllers hold, of {}",
+            [f"actuators.{one.name}" for one in model.controllers],
+        ),
         ("keeps the slip over the guides of elastic ropes with friction, of {}", slipping),
         ("keeps closed the limits and flanks that are pressed at this state, of {}", found.closed),
         ("keeps open the limits and flanks that are touched without force, of {}", found.touching),
@@ -232,15 +234,20 @@ class _Linearizer:
         changed = [self._along(state, nothing, column, rate, rate) for column in N.T]
         driven = [self._response(state, one, rate) for one in inputs]
         curves = Curves((*moved, *changed), tuple(driven), *self._states(P, N), self._turning(state))
-        A, B, C, D, errors = curves.system(3 * self._model.nv + len(self._outputs(state.q, state.v)))
+        nv = self._model.nv
+        y = self._deviation(state, nothing, nothing)[3 * nv :]
+        A, B, C, D, errors = curves.system(3 * nv + len(y))
         scale = np.append(np.full(P.shape[1], rate**2), np.full(N.shape[1], rate))
         errors[P.shape[1] :] += ACCURACY * scale
         round_off = ROUND_OFF * (np.abs(A).max(axis=1, keepdims=True, initial=0.0) + scale)
         every = curves.of_states + curves.of_inputs
         sides, exact = [one.best.side for one in every], self._exact(state, linear, inputs)
-        near = curves.agreeing(*exact, scale) if exact else None
+        near = curves.agreeing(exact[0], exact[1], scale) if exact else None
+        has_exact_outputs = False
         if exact and near:
-            (A, B), errors, sides = exact, np.minimum(errors, round_off), [one.side for one in near]
+            (A, B), errors, sides = exact[:2], np.minimum(errors, round_off), [one.side for one in near]
+            has_exact_outputs = curves.agree_in_outputs(exact[2], exact[3], np.abs(y))
+            C, D = exact[2:] if has_exact_outputs else (C, D)
         elements = self._elements(self._closed), self._elements(self._touching)
         names, a = tuple(one.name for one in inputs), N.T @ self._accelerations(state)
         places = [*self._names_of(P, ""), *self._names_of(N, "the rate of "), *((f"`{name}`", 1) for name in names)]
@@ -249,7 +256,7 @@ class _Linearizer:
             for one, (name, sign), side in zip(every, places, sides, strict=True)
             if one.has_kink
         )
-        return LinearModel(A, B, N[:n], P[:n], names, *elements, kinks, C, D, errors, bool(near), a)
+        return LinearModel(A, B, N[:n], P[:n], names, *elements, kinks, C, D, errors, bool(near), has_exact_outputs, a)
 
     def _names_of(self, basis: Floats, level: str) -> Iterator[tuple[str, float]]:
         """Yield the coordinate that each column (nv,) of a basis changes most, and the sign of its change."""
@@ -257,8 +264,10 @@ class _Linearizer:
             iv = int(np.argmax(np.abs(column * self._system.tree.weights)))
             yield f"{level}{self._model.names.coordinates[iv]}", float(column[iv])
 
-    def _exact(self, state: State, linear: Linearization, inputs: Sequence[Input]) -> tuple[Floats, Floats] | None:
-        """Return A and B by dual numbers; None where the kernels have no rule for an operation."""
+    def _exact(
+        self, state: State, linear: Linearization, inputs: Sequence[Input]
+    ) -> tuple[Floats, Floats, Floats, Floats] | None:
+        """Return A, B, C, D by dual numbers; None, or C and D of NaN, where kernels have no rule for an operation."""
         P, N = linear.displacements, linear.directions
         p, k = P.shape[1], P.shape[1] + N.shape[1]
         shifts, changes = (np.zeros((len(P), k)) for _ in range(2))
@@ -268,14 +277,16 @@ class _Linearizer:
             self._dynamics.project_onto_constraints(
                 self._system, self._work, near.time[0], near.q, near.v, near.a, near.ledger
             )
-        moved = exact_derivatives(self._system, self._work, self._dynamics, near, linear, shifts, changes, inputs)
+        moved = exact_derivatives(
+            self._system, self._work, self._dynamics, near, linear, shifts, changes, inputs, self._outputs
+        )
         if moved is None:
             return None
         Q, V = self._states(P, N)
         X = np.concatenate([Q @ moved.q, V @ moved.v])
         Y = np.concatenate([Q @ (moved.v + self._turning(state) @ moved.q), V @ moved.a])
-        A = np.linalg.solve(X[:, :k].T, Y[:, :k].T).T
-        return A, Y[:, k:] - A @ X[:, k:]
+        A, C = (np.linalg.solve(X[:, :k].T, one[:, :k].T).T for one in (Y, moved.y))
+        return A, Y[:, k:] - A @ X[:, k:], C, moved.y[:, k:] - C @ X[:, k:]
 
     def _along(self, state: State, shift: Floats, change: Floats, unit: float, scale: float) -> Slopes:
         """Return the derivatives of q, v, the accelerations and outputs along a curve."""
@@ -329,7 +340,8 @@ class _Linearizer:
         self._dynamics.evaluate(system, work, t, q, v, a, np.zeros_like(ledger))
         if not np.isfinite(a).all():
             raise ArgumentError("the motion cannot be linearized: an acceleration is not finite")
-        return np.concatenate([displacement(self._system, state.q, q), v - state.v, a, self._outputs(q, v)])
+        y = self._outputs(system, state._replace(q=q, v=v, a=a, ledger=ledger), work)
+        return np.concatenate([displacement(self._system, state.q, q), v - state.v, a, y])
 
     def _turning(self, state: State) -> Floats:
         """Return the part (nv, nv) of the rate of dq that is linear in dq: the deviation of a rotation turns."""

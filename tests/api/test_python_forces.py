@@ -120,7 +120,8 @@ def test_a_sampled_controller_reads_a_state_that_is_written_at_its_instant(delay
 def test_held_forces_are_constant_in_a_linearization_and_continuous_ones_are_not():
     sampled = SAMPLED.replace("DELAY", "0")
     continuous = sampled.replace("pid", "pd").replace("ki: 40, ", "").replace(", period: 10 ms, delay: 0", "")
-    A = mbsim.Simulation(load(sampled)).linearize().A
+    with pytest.warns(mbsim.SceneWarning, match="keeps the values that sampled controllers hold, of `actuators.p`"):
+        A = mbsim.Simulation(load(sampled)).linearize().A
     np.testing.assert_allclose(A, [[0, 1], [0, 0]], rtol=0.0, atol=1e-9)
     A = mbsim.Simulation(load(continuous)).linearize().A
     np.testing.assert_allclose(A, [[0, 1], [-3.0 / 2.0, -0.5 / 2.0]], rtol=0.0, atol=1e-9)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mbsim
 from multibody_cli.kernel.dual_numbers import DUAL_MATHEMATICS, Dual, value_of
+from multibody_cli.output.state_observer import Observer
 from multibody_cli.statics import dual_evaluation
 from multibody_cli.studies import curves
 
@@ -51,11 +53,24 @@ def test_a_derivative_is_never_lost_silently() -> None:
         m.gamma(x)
 
 
+OBSERVE = Observer.observe_beside
+
+
+def refuse_duals(observer: Observer, system: Any, state: Any, work: Any) -> None:
+    if state.q.dtype == object:
+        raise TypeError
+    OBSERVE(observer, system, state, work)
+
+
 def both(scene: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[mbsim.LinearSystem, mbsim.LinearSystem]:
     """Return the linear system by dual numbers and by differences."""
-    exact = mbsim.linearize(scene, overrides=["expect=[]"])
+
+    def system() -> mbsim.LinearSystem:
+        return mbsim.linearize(scene, overrides=["expect=[]"], outputs=["energy/total", "momentum/linear"])
+
+    exact = system()
     monkeypatch.setattr(dual_evaluation, "LARGEST", 0)
-    return exact, mbsim.linearize(scene, overrides=["expect=[]"])
+    return exact, system()
 
 
 @pytest.mark.parametrize(
@@ -67,8 +82,76 @@ def both(scene: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[mbsim.LinearSyst
 def test_exact_systems_agree_with_differences(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     exact, differences = both(GALLERY / f"{name}.yaml", monkeypatch)
     assert (exact.derivatives, differences.derivatives) == ("exact", "differences")
-    for one, other in ((exact.A, differences.A), (exact.B, differences.B)):
+    for name in "ABCD":
+        one, other = getattr(exact, name), getattr(differences, name)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9 * np.abs(other).max(initial=1.0))
+
+
+@pytest.mark.parametrize(("q", "v"), [(0.6, 1.3), (0.0, 0.0), (0.0, -2.0), (np.pi / 2, 0.7)])
+def test_outputs_of_a_pendulum_have_the_derivatives_of_their_closed_forms(q: float, v: float) -> None:
+    """Position, energy and the force of the hinge, in the axes of the pendulum."""
+    m, L, J, c, g = 0.5, 0.7, 0.5 * 0.7**2 + 0.02, 0.1, 9.81
+    text = f"""
+mbsim: 1
+name: pendulum
+gravity: [0, 0, {-g}]
+bodies: {{bob: {{mass: {m}, com: [0, 0, {-L}], inertia: {{principal: [0.01, 0.02, 0.03]}}}}}}
+joints: {{hinge: {{type: revolute, axis: [0, 1, 0], child: bob, q: {q}, v: {v}, damping: {c}}}}}
+simulation: {{duration: 1 s, step: 1 ms}}
+"""
+    outputs = ["bodies/bob/com[x]", "energy/kinetic", "joints/hinge/force[fx]", "joints/hinge/force[fz]"]
+    found = mbsim.linearize(text, inputs=["force/hinge"], outputs=outputs)
+    assert found.derivatives == "exact"
+    turn = -m * g * L * np.cos(q) / J
+    C = [
+        [-L * np.cos(q), 0],
+        [0, J * v],
+        [-m * (L * turn + g * np.cos(q)), m * L * c / J],
+        [-m * g * np.sin(q), 2 * m * L * v],
+    ]
+    np.testing.assert_allclose(found.C, C, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(found.D, [[0], [0], [-m * L / J], [0]], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("outputs", [[], ["energy/total", "joints/hinge/acceleration"]])
+def test_forces_of_sampled_controllers_are_held(outputs: list[str]) -> None:
+    """The accelerations of cart and pole, in closed form, at the constant force of the first sample."""
+    found = mbsim.linearize(GALLERY / "cart_pole.yaml", overrides=["expect=[]"], outputs=outputs)
+    q, b = np.radians(20.0), 0.25
+    u = 55.6 * q
+
+    def accelerations(angle: float) -> np.ndarray:
+        coupling = 0.2 * b * np.cos(angle)
+        M = [[1.2, coupling], [coupling, 0.005 + 0.2 * b**2]]
+        return np.linalg.solve(M, [u, 0.2 * 9.81 * b * np.sin(angle)])
+
+    h = 1e-4
+    by_angle = (
+        8 * (accelerations(q + h) - accelerations(q - h)) - accelerations(q + 2 * h) + accelerations(q - 2 * h)
+    ) / (12 * h)
+    np.testing.assert_allclose(found.A[2:, :2], np.stack([np.zeros(2), by_angle], axis=1), rtol=1e-10, atol=1e-12)
+    assert any("sampled controllers hold, of `actuators.balance`" in remark for remark in found.remarks)
+    if outputs:
+        np.testing.assert_allclose(found.C[1], found.A[3], rtol=0, atol=1e-12)
+
+
+def test_outputs_beside_a_slack_rope_have_its_side() -> None:
+    """The weight of a ball that falls until its rope is taut."""
+    scene = GALLERY / "expression_constraints.yaml"
+    found = mbsim.linearize(scene, overrides=["expect=[]"], outputs=["energy/potential"])
+    assert found.derivatives == "exact"
+    assert found.C[0, found.states.index("q/ball/2")] == pytest.approx(9.81, rel=1e-13)
+
+
+def test_outputs_without_exact_derivatives_keep_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A and B are exact; the record is that of all four."""
+    scene, outputs = GALLERY / "springs.yaml", ["energy/total", "momentum/linear"]
+    exact = mbsim.linearize(scene, overrides=["expect=[]"], outputs=outputs)
+    monkeypatch.setattr(Observer, "observe_beside", refuse_duals)
+    found = mbsim.linearize(scene, overrides=["expect=[]"], outputs=outputs)
+    assert (exact.derivatives, found.derivatives) == ("exact", "differences")
+    np.testing.assert_array_equal(found.A, exact.A)
+    np.testing.assert_allclose(found.C, exact.C, rtol=0, atol=1e-9 * np.abs(exact.C).max())
 
 
 @pytest.mark.parametrize("name", ["arm_muscles", "leg_muscles", "excitation"])

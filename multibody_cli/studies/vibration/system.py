@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +124,7 @@ def linear_system(
         states += tuple(f"{letter}/{name}" for letter in "qv" for name in own)
         exponents = np.append(exponents, np.zeros(2 * len(driven)))
     given, remarks = (*(one.name for one in chosen), *driven), tuple(remarks_of(model, linear))
-    by: Literal["exact", "differences"] = "exact" if linear.is_exact else "differences"
+    by: Literal["exact", "differences"] = "exact" if linear.is_exact and linear.has_exact_outputs else "differences"
     return LinearSystem(A, B, C, D, states, given, measures, float(state.time[0]), remarks, exponents, by)
 
 
@@ -177,30 +177,29 @@ def _independent_states(model: Model, P: Floats, N: Floats) -> tuple[Floats, Flo
 
 
 class _Channels:
-    """The values of channels at q and v, and their names."""
+    """The values of channels, and their names."""
 
     def __init__(self, simulation: PreparedSimulation, subject: Subject, paths: Sequence[str]) -> None:
         model = simulation.compiled.model
-        self._state = subject.state.copy()._replace(ledger=np.zeros(len(model.names.accounts)))
         self._paths, self.names = paths, list[str]()
         if paths:
-            self._method = simulation.method_for(self._state)
-            self._method.start(self._state)
-            self._observer = Observer(model, self._method)
-            self(subject.state.q, subject.state.v)
+            state = subject.state.copy()._replace(ledger=np.zeros(len(model.names.accounts)))
+            method, held = simulation.method_for(state), model.system.forces.signals.quantities
+            values = held.copy()
+            report = method.start(state)
+            held[:] = values  # of the last sample, which may be before this instant
+            self._observer = Observer(model, method)
+            self._observer.observe(state, report)
             for path in paths:
                 values = self._value(path)
                 labels = self._observer.labels(path) or tuple(map(str, range(values.size)))
                 self.names += [path] if values.size == 1 else [f"{path}[{label}]" for label in labels]
 
-    def __call__(self, q: Floats, v: Floats) -> Floats:
-        """Return the values (r,)."""
+    def __call__(self, system: Any, state: Any, work: Any) -> Any:
+        """Return the values (r,) of an evaluated state, whose numbers may be dual."""
         if not self._paths:
             return np.zeros(0)
-        self._state.q[:], self._state.v[:] = q, v
-        self._method.restart()
-        report = self._method.advance(self._state, float(self._state.time[0]))
-        self._observer.observe(self._state, report)
+        self._observer.observe_beside(system, state, work)
         return np.concatenate([np.ravel(self._value(path)) for path in self._paths])
 
     def _value(self, path: str) -> Floats:
