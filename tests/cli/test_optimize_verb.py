@@ -460,7 +460,7 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--minimize", "joints.hinge.q"], "`joints.hinge.q`: has no channel `joints/hinge/q`"),
+        (["--minimize", "joints.hinge.q"], "`joints.hinge.q`: the run has no channel `joints/hinge/q`"),
         (["--minimize", "bodies/ball/position"], "selects 3 numbers"),
         (["--minimize", f"{X}@best"], "--minimize bodies.ball.position.x@best: `best` is neither a reduction"),
         (["--minimize", f"{X}@max,min"], "expected one reduction"),
@@ -486,7 +486,7 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
         ),
         (["--least-squares", "bodies/ball/position"], "expected an expression of channels, whose values at"),
         (["--least-squares", "1/0"], "--least-squares 1/0: no expression of channels"),
-        (["--least-squares", "joints.hinge.q"], "`(joints.hinge.q)**2`: has no channel `joints/hinge/q`"),
+        (["--least-squares", "joints.hinge.q"], "`joints.hinge.q`: the run has no channel `joints/hinge/q`"),
         (["--least-squares", X, "--least-squares", X], "a residual is given twice"),
         (["--least-squares", X, "--subject-to", f"{Y} <= 1", "--algorithm", "trf"], "takes neither constraints"),
         (

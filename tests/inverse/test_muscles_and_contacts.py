@@ -100,7 +100,7 @@ def test_the_table_does_not_pull(tmp_path: Path) -> None:
     assert 0.3 < found.activation("press")[0] < 1.0
 
 
-def test_what_no_force_causes_is_a_residual(tmp_path: Path) -> None:
+def test_efforts_without_a_force_are_residuals(tmp_path: Path) -> None:
     """The table has no friction and the muscles are internal: nothing accelerates the cart."""
     found = at_rest(tmp_path, [2, 0])
     np.testing.assert_allclose(found.force("rail"), (3 + 1.5) * 2, rtol=1e-6)

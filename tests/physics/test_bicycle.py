@@ -65,7 +65,7 @@ def eigenvalues(v: float, method: str) -> np.ndarray:
 def test_the_eigenvalues_of_the_bicycle_are_those_of_the_benchmark(method, speeds):
     for v in speeds:
         found = eigenvalues(v, method)
-        bound = 1e-11  # round-off of the constraints, 1e-13, times 20
+        bound = 1e-11  # five times the largest error found, 2.2e-12: round-off of 1e-13 in A, 20 times
         K = 9.81 * K0 + v**2 * K2
         A = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(M, K), -np.linalg.solve(M, v * C1)]])
         for value in (*np.linalg.eigvals(A), *TABLE_2.get(v, [])):

@@ -140,7 +140,7 @@ def test_the_modes_of_the_bicycle_have_the_printed_digits(speed: int) -> None:
     assert len(exponents) == len(PRINTED[speed])
     assert found.free == 6  # place, heading, speed and the angles of the wheels
     for value in PRINTED[speed]:
-        assert np.abs(np.array(exponents) - value).min() < 1e-11, value  # round-off of 1e-13 in A, 20 times
+        assert np.abs(np.array(exponents) - value).min() < 1e-11, value  # five times the largest error found
 
 
 FOURBAR = runpy.run_path(str(Path(__file__).with_name("test_static_scenes.py")))

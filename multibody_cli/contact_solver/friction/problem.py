@@ -284,7 +284,7 @@ def speed_of_rows(problem) -> float:
 
 @kernel
 def scale_rows(problem):
-    """Compute the row scales w; rows with negligible response are removed from the problem."""
+    """Compute the row scales w of the rows that have a response; the two tangents of a contact have one scale."""
     remove_rows_without_response(problem)
     moments = end_of_contacts(problem)
     for c in range(len(problem.mu)):

@@ -115,11 +115,11 @@ class Functions:
     def residuals(self, z: Floats) -> Floats:
         """Return the scaled residuals (r,) at a point (n,); infinite where the run fails, so that a step is shorter."""
         (trial,) = self._trials.evaluate([self.values(z)], self._exact)
-        return np.nan_to_num(trial.numbers[self._residuals] / self._root, nan=np.inf)
+        return np.asarray(np.nan_to_num(trial.numbers[self._residuals] / self._root, nan=np.inf))
 
     def residual_slopes(self, z: Floats) -> Floats:
         """Return the derivatives (r, n) of the scaled residuals at a point where the run does not fail."""
-        return self._jacobian(z)[self._residuals] / self._root * self._scales
+        return np.asarray(self._jacobian(z)[self._residuals] / self._root * self._scales)
 
     def gradient(self, z: Floats) -> Floats:
         """Return the gradient (n,) of the scaled objective."""

@@ -230,14 +230,13 @@ def columns_of(kept: Sequence[Kept], simulation: PreparedSimulation) -> list[Col
     end, duration = timing.outputs * timing.every, simulation.scene.simulation.duration
     near = [round(time / timing.every) * timing.every for time in instants_of(kept)]
     trajectory = blank_trajectory(names, None, np.unique(np.clip([0.0, end, *near], 0.0, duration)))
-    columns = []
-    for one in kept:
+    columns: dict[Kept, list[Column]] = {}
+    for one in reversed(kept):  # residuals before the sum of their squares, whose text is not the user's
         try:
-            found = [number.column for number in kept_numbers([one], trajectory)]
+            columns[one] = [number.column for number in kept_numbers([one], trajectory)]
         except ResultError as error:
-            raise ArgumentError(f"`{one.channel}`: {str(error).removeprefix('the run ')}") from None
-        if len(found) != len(one.reductions):
-            some = ", ".join(f"`{column.name}`" for column in found[:3])
-            raise ArgumentError(f"`{one.channel}` selects {len(found)} numbers, {some}, ...: select one")
-        columns += found
-    return columns
+            raise ArgumentError(f"`{one.channel}`: {error}") from None
+        if len(columns[one]) != len(one.reductions):
+            some = ", ".join(f"`{column.name}`" for column in columns[one][:3])
+            raise ArgumentError(f"`{one.channel}` selects {len(columns[one])} numbers, {some}, ...: select one")
+    return [column for one in kept for column in columns[one]]
