@@ -204,6 +204,35 @@ def test_a_drive_that_spins_a_ball_works_against_its_torsional_friction(tmp_path
 
 
 @METHOD
+def test_round_off_of_a_prescribed_spin_has_no_friction(tmp_path, method):
+    """A wheel about a horizontal axis, whose frames are skew: the part of its spin along the normal is 1e-16."""
+    text = """
+mbsim: 1
+name: wheel
+world: {shapes: [{type: plane}]}
+contacts: {friction: {static: 0.0, torsional: 3 mm, rolling: 2 mm}}
+bodies:
+  fork: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}}
+  ball: {mass: 2, shapes: [{type: sphere, radius: 0.1}]}
+joints:
+  lift: {type: prismatic, axis: [0, 0, 1], child: fork, q: 0.1}
+  wheel:
+    type: revolute
+    parent: fork
+    child: ball
+    axis: [0.9507143204384063, 0.19349019521845037, 0.24228872294777856]
+    origin: {rotation: {axis: [0.3, 0.5, 0.7], angle: 40 deg}}
+    child_origin: {rotation: {axis: [0.1, -0.5, 0.7], angle: 77 deg}}
+    motion: {velocity: 3}
+simulation: {duration: 0.1 s, step: 1 ms}
+output: {every: 10 ms}
+"""
+    torque = run(tmp_path, text, f"simulation.method={method}").channel("bodies/ball/contact_torque").values[1:]
+    assert np.abs(torque[:, 2]).max() < 1e-13
+    np.testing.assert_allclose(np.linalg.norm(torque, axis=1), 2e-3 * 3 * G, rtol=1e-9)
+
+
+@METHOD
 def test_a_belt_drags_along_guides_that_hold_a_box(tmp_path, method):
     """The drive moves the belt, and the box has no coordinate along it."""
     text = f"""

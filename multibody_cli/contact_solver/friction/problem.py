@@ -234,13 +234,14 @@ def remove_rows_without_response(problem):
     No impulse changes their velocities, which count as 0, except for slip under a load beyond round-off, as that of a
     body that a drive moves over the floor: friction opposes it.
     """
-    largest, largest_moment, moments = 0.0, 0.0, end_of_contacts(problem)
+    largest, largest_moment, spin, moments = 0.0, 0.0, 0.0, end_of_contacts(problem)
     for k in range(len(problem.r)):
         problem.w[k] = delassus_entry(problem, k, k)
         if k < moments:
             largest = max(largest, problem.w[k])
         elif (k - moments) % PER_CONTACT > 0:
             largest_moment = max(largest_moment, problem.w[k])
+            spin = max(spin, abs(problem.r[k]))
     for k in range(len(problem.r)):
         if not problem.w[k] > NEGLIGIBLE * (largest if k < moments else largest_moment):
             problem.w[k] = 0.0
@@ -249,7 +250,9 @@ def remove_rows_without_response(problem):
     speed = LEAST_SLIP * speed_of_rows(problem)
     for k in range(len(problem.r)):
         if problem.w[k] == 0.0:
-            round_off = speed * math.sqrt(largest if k < moments else largest_moment)
+            round_off = speed * math.sqrt(largest)
+            if k >= moments:
+                round_off = max(speed * math.sqrt(largest_moment), LEAST_SLIP * spin)
             if not (is_loaded_tangent(problem, k) and abs(problem.r[k]) > round_off):
                 problem.r[k] = 0.0
             if k < problem.constraint_rows:
