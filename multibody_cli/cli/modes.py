@@ -65,6 +65,7 @@ def verb(
     """
     from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable
     from multibody_cli.studies.inverse.coordinates import Coordinates
+    from multibody_cli.studies.linearization import remark_of_kink
     from multibody_cli.studies.statics.study import OVERRIDES, read_instant, read_rates
     from multibody_cli.studies.vibration.modes import modes_of_subject
     from multibody_cli.studies.vibration.motion import record_mode
@@ -93,6 +94,8 @@ def verb(
             "the state accelerates: the modes are those relative to the accelerated motion, for a short time, and "
             "depend on the coordinates; `--equilibrium` has those about an equilibrium"
         )
+    for side in found.kinks:
+        messages.note(remark_of_kink(side))
     if output is not None:
         record_mode(prepared, subject, found, number or 1, output, force)
         messages.detail(f"wrote {output}") if as_json else show(f"wrote {output}")
@@ -184,4 +187,5 @@ def _as_data(found: Modes, names: list[tuple[str, int]]) -> dict[str, Any]:
         "undamped_frequencies": [float(value) for value in found.undamped],
         "free_exponents": found.free,
         "steady": found.steady,
+        "kinks": list(found.kinks),
     }

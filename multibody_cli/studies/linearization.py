@@ -177,8 +177,12 @@ def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
         if elements:
             words = claim.format(", ".join(f"`{element}`" for element in elements))
             yield f"`linearize` {words}"
-    for side in found.kinks:
-        yield f"a force has a kink at this state: the derivatives are those of the side on which {side}"
+    yield from map(remark_of_kink, found.kinks)
+
+
+def remark_of_kink(side: str) -> str:
+    """Return the remark on a side, such as "joint slide increases", of a force with a kink at the state."""
+    return f"a force has a kink at this state: the derivatives are those of the side on which {side}"
 
 
 class _Linearizer:

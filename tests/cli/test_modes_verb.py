@@ -23,6 +23,32 @@ simulation: {duration: 0.1 s, step: 1 ms}
 """.replace("joints:", "  c: {mass: 0, inertia: {principal: [0, 0, 1]}}\njoints:")
 
 
+@pytest.mark.parametrize("about", [(), ("--equilibrium",)])
+def test_modes_at_a_kink_name_their_side(mbsim: Command, folder: Path, about: tuple[str, ...]) -> None:
+    """1e6 N/m to one side has 159.2 Hz with 1 kg, and 1e-3 N/m to the other one 0.00503 Hz."""
+    text = (
+        SCENE.split("joints:", maxsplit=1)[0]
+        + """joints:
+  slide: {type: prismatic, axis: [1, 0, 0], child: a, force: "-1e6*max(q, 0) - 1e-3*q"}
+  two: {type: prismatic, axis: [0, 1, 0], child: b, stiffness: 100}
+  hinge: {type: revolute, axis: [0, 0, 1], child: c, stiffness: 1}
+simulation: {duration: 0.1 s, step: 1 ms}
+"""
+    )
+    (folder / "kink.yaml").write_text(text)
+    ending = mbsim("modes", "kink.yaml", *about, "--json")
+    found = json.loads(ending.stdout)
+    [side] = found["kinks"]
+    assert side.endswith(("slide increases", "slide decreases"))
+    assert f"a force has a kink at this state: the derivatives are those of the side on which {side}" in ending.stderr
+    [mode] = [one for one in found["modes"] if "slide" in one["shape"]]
+    stiffness = 1e6 + 1e-3 if side.endswith("increases") else 1e-3
+    assert mode["frequency"] == pytest.approx(stiffness**0.5 / (2 * np.pi), rel=1e-6)
+    (folder / "smooth.yaml").write_text(text.replace("-1e6*max(q, 0) - 1e-3*q", "-1e6*q"))
+    ending = mbsim("modes", "smooth.yaml", *about, "--json")
+    assert (json.loads(ending.stdout)["kinks"], "kink" in ending.stderr) == ([], False)
+
+
 def test_modes_as_table_json_and_motion(mbsim: Command, folder: Path) -> None:
     (folder / "two.yaml").write_text(SCENE)
     ending = mbsim("modes", "two.yaml", "--equilibrium", "--mode", "2", "-o", "second.h5")

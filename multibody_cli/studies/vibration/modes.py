@@ -99,12 +99,15 @@ class Modes(Immutable, eq=False):
     steady
         Whether the state is an equilibrium or a steady motion; else the modes are those relative to the accelerated
         motion, for a short time, and depend on the coordinates.
+    kinks
+        Sides of which the modes are, such as "slide increases", of forces with a kink at the state.
     """
 
     modes: tuple[Mode, ...]
     undamped: Floats
     free: int
     steady: bool
+    kinks: tuple[str, ...] = ()
 
 
 def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> Modes:
@@ -129,7 +132,7 @@ def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> 
     restricted = len(rows) > 0 and (bool(state.v.any()) or not rows["holonomic"].all())
     if statics is None or restricted:
         return _at_state(model, state, masses)
-    return _at_equilibrium(model, statics.found, masses)
+    return replace(_at_equilibrium(model, statics.found, masses), kinks=statics.kinks)
 
 
 def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassProperties]) -> Modes:
@@ -160,7 +163,8 @@ def _at_state(model: Model, state: State, masses: Mapping[str, MassProperties]) 
     found = _sorted(model, state, masses, _balancing(model, state), exponents, shapes, np.zeros(0))
     N, tree = linear.basis, model.system.tree
     most = np.abs(N @ linear.accelerations * tree.weights[: len(N)]).max(initial=0.0)
-    return replace(found, steady=bool(most <= AT_REST * (tree.rate**2 + np.abs(exponents).max(initial=0.0) ** 2)))
+    steady = bool(most <= AT_REST * (tree.rate**2 + np.abs(exponents).max(initial=0.0) ** 2))
+    return replace(found, steady=steady, kinks=linear.kinks)
 
 
 def _balancing(model: Model, state: State) -> Floats:
