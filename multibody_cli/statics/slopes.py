@@ -51,10 +51,11 @@ class Slope(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """The best slope, all slopes by offset and side, and whether those to both sides differ."""
+    """The best slope, all slopes by offset and side, the best ones to the sides 1 and -1, and whether these differ."""
 
     best: Slope
     all: tuple[Slope, ...]
+    sides: tuple[Slope, Slope]
     has_kink: bool
 
     def agreeing(self, value: Floats, size: Callable[[Floats], float], least: float) -> Slope | None:
@@ -117,4 +118,4 @@ def _best(found: tuple[Slope, ...], size: Callable[[Floats], float], least: floa
     has_kink = size((best[1].value - best[-1].value)[None]) > CERTAIN * sum(errors) + JUMP * sum(values)
     side = sides[int(np.argmin(errors))]
     is_beside = CERTAIN * error(side) < error(best[0])  # else central differences have less round-off
-    return Slopes(side if has_kink or is_beside else best[0], found, has_kink)
+    return Slopes(side if has_kink or is_beside else best[0], found, sides, has_kink)

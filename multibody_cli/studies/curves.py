@@ -17,7 +17,7 @@ import numpy as np
 
 from multibody_cli.kernel import Floats
 from multibody_cli.statics.second_variation import CERTAIN
-from multibody_cli.statics.slopes import AGREEMENT, LARGEST_ERROR, Slope, Slopes, Stencil, slopes_along
+from multibody_cli.statics.slopes import AGREEMENT, JUMP, LARGEST_ERROR, Slope, Slopes, Stencil, slopes_along
 
 OFFSETS = (1e-1, 1e-2, 1e-3, 1e-4)
 """Offsets of the differences, relative to the motion of the mechanism by its length or by 1 rad, to its rates, and
@@ -110,6 +110,14 @@ class Curves(NamedTuple):
         x = self.states(driven)  # a drive moves constraints
         errors = self.errors(errors) @ np.abs(np.linalg.inv(X))
         return A, self.rates(driven) - A @ x, C, driven[outputs] - C @ x, errors
+
+    def has_kink(self, one: Slopes, scale: Floats) -> bool:
+        """Return whether the rates of the states (p + k,), of sizes `scale` that count, differ to both sides.
+
+        Accelerations that a closed limit prevents are round-off to both sides, and no rates of states.
+        """
+        right, left = (self.rates(side.value) for side in one.sides)
+        return one.has_kink and bool((np.abs(right - left) > JUMP * (np.abs(right) + np.abs(left) + scale)).any())
 
     def agreeing(self, A: Floats, B: Floats, scale: Floats) -> list[Slope] | None:
         """Return the differences of each curve with which a system agrees; None if there is one without.

@@ -258,7 +258,7 @@ class _Linearizer:
         kinks = tuple(
             f"{name} {'increases' if sign * side > 0 else 'decreases'}"
             for one, (name, sign), side in zip(every, places, sides, strict=True)
-            if one.has_kink
+            if curves.has_kink(one, scale)
         )
         return LinearModel(A, B, N[:n], P[:n], names, *elements, kinks, C, D, errors, bool(near), has_exact_outputs, a)
 
