@@ -17,7 +17,6 @@ from multibody_cli.cli.tables import counted, show
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from multibody_cli.studies.vibration.response import Response
     from multibody_cli.studies.vibration.system import LinearSystem
 
 FORMATS = (".npz", ".mat", ".json")
@@ -72,7 +71,7 @@ def verb(
     Exit code: 0; 1 if there is no equilibrium, or the run fails before TIME; 2 if an argument or the scene is rejected.
     """
     from multibody_cli.output.file_replacement import replacement, require_replaceable
-    from multibody_cli.pictures.style import require_format
+    from multibody_cli.pictures.bode import CHART
     from multibody_cli.studies.statics.study import OVERRIDES, read_instant, read_rates
     from multibody_cli.studies.vibration.response import read_frequencies, response_of
     from multibody_cli.studies.vibration.subject import subject_of
@@ -85,8 +84,7 @@ def verb(
     if target is not None and target.suffix not in FORMATS:
         raise ArgumentError(f"--to {target}: expected a name that ends in {', '.join(FORMATS)}")
     for path in responses:
-        if path.suffix != ".csv":
-            require_format(path)
+        CHART.require(path)
     instant, rates, band = read_instant(at), read_rates(steady), read_frequencies(frequencies)
     for option, file in (("--to", target), *(("--bode", path) for path in responses)):
         if file is not None:
@@ -106,21 +104,9 @@ def verb(
         response = response_of(found, *band)
         low, high = response.frequencies[[0, -1]]
         for path in responses:
-            _write_response(response, path)
+            CHART.write(response, path)
             show(f"{path}: {', '.join(sizes[1:])}, from {low:g} to {high:g} Hz")
     return 0
-
-
-def _write_response(found: Response, path: Path) -> None:
-    """Write a frequency response as a table or as a picture."""
-    from multibody_cli.pictures.bode import draw_response
-    from multibody_cli.pictures.style import save
-    from multibody_cli.studies.vibration.response import write_response
-
-    if path.suffix == ".csv":
-        write_response(found, path)
-    else:
-        save(draw_response(found), path)
 
 
 def _write(found: LinearSystem, suffix: str, path: Path) -> None:

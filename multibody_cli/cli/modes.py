@@ -37,7 +37,7 @@ ROUND_OFF = 1e-12
     metavar="FILE.png|svg|pdf|csv",
     type=FILE,
     multiple=True,
-    help="Picture or table of the frequencies over a rate, with --steady COORDINATE=LOW:HIGH:COUNT.",
+    help="Picture or table of the modes over a rate, with --steady COORDINATE=LOW:HIGH:COUNT.",
 )
 @click.option("--mode", "number", metavar="NUMBER", type=click.IntRange(1), help="With -o: the mode. Default: 1.")
 @click.option("-o", "--output", metavar="FILE", type=FILE, help="Write a period of a mode as a result file (.h5).")
@@ -58,8 +58,8 @@ def verb(
     """Compute the modes of SCENE about its start, an instant of its run, its equilibrium, or a steady motion.
 
     About a state that moves, the modes are those relative to the motion of the scene. With `-o`, a mode is written as a
-    motion, of a size that can be seen, for `mbsim render`. `--campbell` writes the frequencies about steady motions
-    with each of several rates.
+    motion, of a size that can be seen, for `mbsim render`. `--campbell` writes the frequencies and growth rates about
+    steady motions with each of several rates.
 
     Exit code: 0; 1 if there is no equilibrium, or the run fails before TIME; 2 if an argument or the scene is rejected.
     """
@@ -110,28 +110,26 @@ def _write_campbell(
     paths: tuple[Path, ...],
     force: bool,
 ) -> int:
-    """Write the frequencies over a rate as tables and pictures."""
+    """Write the modes over a rate as tables and pictures."""
     from multibody_cli.output.file_replacement import require_replaceable
-    from multibody_cli.pictures.style import require_format, save
+    from multibody_cli.pictures.campbell import CHART
     from multibody_cli.studies.statics.study import OVERRIDES
-    from multibody_cli.studies.vibration.campbell import campbell_of, read_range, write_campbell
+    from multibody_cli.studies.vibration.campbell import campbell_of, read_range
 
-    coordinate, values = read_range(rates)
     for path in paths:
-        if path.suffix != ".csv":
-            require_format(path)
+        CHART.require(path)
         require_replaceable(path, force, "--campbell")
     prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=False)
-    with Waiting(f"computing the modes of {scene.name} at {len(values)} rates"):
-        found = campbell_of(prepared, instant, rates, coordinate, values)
+    values, others = read_range(prepared, instant, rates)
+    with Waiting(f"computing the modes of {scene.name} at {len(values.values)} rates"):
+        found = campbell_of(prepared, instant, others, values)
+    for k, reason in found.failures.items():
+        messages.warning(f"no modes at {values.at(k)}: {reason}")
+    for growth in found.growths():
+        messages.note(growth)
     for path in paths:
-        if path.suffix == ".csv":
-            write_campbell(found, path)
-        else:
-            from multibody_cli.pictures.campbell import draw_campbell
-
-            save(draw_campbell(found), path)
-        show(f"{path}: {counted(found.frequencies.shape[1], 'frequency', 'frequencies')} at {len(values)} rates")
+        CHART.write(found, path)
+        show(f"{path}: {counted(found.exponents.shape[1], 'mode')} at {len(values.values)} rates")
     return 0
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multibody_cli.errors import ArgumentError
+from multibody_cli.pictures.charts import Chart
 from multibody_cli.pictures.style import STYLES, Style, escape_mathtext, new_figure
+from multibody_cli.studies.vibration.response import Response, write_response
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from multibody_cli.studies.vibration.response import Response
 
 MOST_INPUTS, MOST_OUTPUTS = 4, 7
 """Numbers of panels and of curves that can be read."""
@@ -57,3 +57,6 @@ def _every_quarter(limits: tuple[float, float]) -> object:
 
     width = limits[1] - limits[0]
     return MultipleLocator(45.0 if width <= 300.0 else 90.0 if width <= 800.0 else 180.0)
+
+
+CHART = Chart(write_response, draw_response)

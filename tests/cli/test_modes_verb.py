@@ -86,28 +86,127 @@ simulation: {duration: 1 s, step: 1 ms}
 """
 
 
-def test_a_campbell_diagram_has_the_split_frequencies_of_its_rates(mbsim: Command, folder: Path) -> None:
-    """w = sqrt(s^2 + k/a) -+ s with s = p W/(2 a), for the rates W."""
+def read_csv(path: Path) -> tuple[list[str], np.ndarray]:
+    """Return the heads and the columns of a table."""
+    return path.read_text().splitlines()[0].split(","), np.genfromtxt(path, delimiter=",", skip_header=1).T
+
+
+def test_a_campbell_diagram_follows_the_whirls_of_a_rotor(mbsim: Command, folder: Path) -> None:
+    """w = sqrt(s^2 + k/a) +- s with s = p W/(2 a), for the rates W of both signs, with equal frequencies at 0."""
     (folder / "rotor.yaml").write_text(ROTOR)
     words = ("modes", "rotor.yaml", "--steady", "spin=-20:80:6", "--campbell")
-    ending = mbsim(*words, "c.csv", "--campbell", "c.svg")
-    assert (ending.code, ending.stdout) == (0, "c.csv: 2 frequencies at 6 rates\nc.svg: 2 frequencies at 6 rates\n")
-    rates, *found = np.loadtxt(folder / "c.csv", delimiter=",", skiprows=1).T
+    ending = mbsim(*words, "c.CSV", "--campbell", "c.svg")
+    assert (ending.code, ending.stdout) == (0, "c.CSV: 2 modes at 6 rates\nc.svg: 2 modes at 6 rates\n")
+    assert "grows" not in ending.stderr
+    heads, (rates, first, growth, second, _) = read_csv(folder / "c.CSV")
+    assert heads[:3] == ["rate of spin (rad/s)", "frequency 1 (Hz)", "growth 1 (1/s)"]
     np.testing.assert_array_equal(rates, [-20, 0, 20, 40, 60, 80])
-    split = 0.04 * np.abs(rates) / (2 * 0.025)
-    exact = np.sqrt(split**2 + 50 / 0.025) + np.array([[-1], [1]]) * split
-    np.testing.assert_allclose(found, exact / (2 * np.pi), rtol=1e-11)
+    split = 0.04 * rates / (2 * 0.025)
+    exact = np.sqrt(split**2 + 50 / 0.025) + np.array([[1], [-1]]) * split
+    np.testing.assert_allclose([first, second], exact / (2 * np.pi), rtol=1e-11)
+    np.testing.assert_allclose(growth, 0, atol=1e-10)
     for more, message in (
-        (["c.csv"], "c.csv exists: use --force"),
-        (["c.txt"], "c.txt: a picture is named"),
+        (["c.CSV"], "c.CSV exists: use --force"),
+        (["c.txt"], "c.txt: expected a name that ends in .csv, .png, .svg or .pdf"),
         (["d.csv", "--json"], "omit -o, --json and --equilibrium"),
         (["d.csv", "--steady", "about_x=0:1:2"], "--campbell: expected one range of rates"),
         (["d.csv", "--steady", "spin=5:0:3"], "--steady spin=5:0:3: expected LOW:HIGH:COUNT"),
         (["d.csv", "--steady", "spin=0:5:1"], "--steady spin=0:5:1: expected LOW:HIGH:COUNT"),
-        (["d.csv", "--steady", "spin=0:x:3"], "--steady spin=0:x:3: expected LOW:HIGH:COUNT"),
+        (["d.csv", "--steady", "spin=0:5:1.5"], "--steady spin=0:5:1.5: expected LOW:HIGH:COUNT"),
+        (["d.csv", "--steady", "spin=0:5"], "--steady spin=0:5: expected LOW:HIGH:COUNT"),
+        (["d.csv", "--steady", "spin=0:x:3"], "--steady spin=x: expected an angular speed"),
+        (["d.csv", "--steady", "spin=0:3 m:3"], "--steady spin=3 m: expected an angular speed (rad/s)"),
+        (["d.csv", "--steady", "spn=0:3:3", "--steady", "spin"], "no coordinate `spn` that can have a constant rate"),
     ):
         ending = mbsim(*words, *more)
         assert (ending.code, message in ending.stderr) == (2, True), (more, ending.stderr)
+
+
+HUB = """mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  hub: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  a: {mass: 1, com: [OFFSET, 0, 0], inertia: {principal: [1, 1, 1]}}
+  b: {mass: 1, inertia: {principal: [1, 1, 1]}}
+joints:
+  spin: {type: revolute, axis: [0, 0, 1], child: hub}
+  radial: {type: prismatic, axis: [1, 0, 0], parent: hub, child: a, stiffness: 100}
+  vertical: {type: prismatic, axis: [0, 0, 1], parent: hub, child: b, stiffness: 400}
+simulation: {duration: 1 s, step: 1 ms}
+"""
+
+
+@pytest.mark.parametrize(
+    ("span", "growing"), [("0:12:5", "12"), ("0 rpm:3000 rpm:4", "104.72 to 314.159"), ("-12:14:14", "-12, 12 to 14")]
+)
+def test_a_mode_keeps_its_column_and_grows_beyond_its_critical_rate(
+    mbsim: Command, folder: Path, span: str, growing: str
+) -> None:
+    """The exponent of the radial mode is sqrt(W^2 - k/m), and that of the vertical one is constant."""
+    (folder / "hub.yaml").write_text(HUB.replace("OFFSET", "0"))
+    ending = mbsim("modes", "hub.yaml", "--steady", f"spin={span}", "--campbell", "c.csv", "--campbell", "c.png")
+    _, (rates, *columns) = read_csv(folder / "c.csv")
+    assert (ending.code, len(columns)) == (0, 4)
+    radial, growth, vertical, steady = columns if columns[3].max() < 1 else columns[2:] + columns[:2]
+    below, beyond = np.abs(rates) < 10 - 1e-6, np.abs(rates) > 10 + 1e-6
+    np.testing.assert_allclose(radial[below], np.sqrt(100 - rates[below] ** 2) / (2 * np.pi), rtol=1e-9)
+    np.testing.assert_allclose(growth[below], 0, atol=1e-9)
+    assert np.isnan(radial[~below]).all()
+    np.testing.assert_allclose(growth[beyond], np.sqrt(rates[beyond] ** 2 - 100), rtol=1e-9)
+    np.testing.assert_allclose(vertical, 20 / (2 * np.pi), rtol=1e-10)
+    np.testing.assert_allclose(steady, 0, atol=1e-9)
+    assert f"grows at spin = {growing} rad/s, by up to {np.nanmax(growth):.3g} 1/s" in ending.stderr
+    assert ending.stderr.count("grows") == 1
+
+
+def test_a_rate_without_a_steady_motion_is_a_gap(mbsim: Command, folder: Path) -> None:
+    """k q = m W^2 (q + e) has no solution at W^2 = k/m; the start is the solution at 15 rad/s, which is unstable."""
+    (folder / "hub.yaml").write_text(HUB.replace("OFFSET", "0.1").replace("stiffness: 100", "stiffness: 100, q: -0.18"))
+    words = ("modes", "hub.yaml", "--steady", "spin=0:15:4", "--campbell")
+    ending = mbsim(*words, "c.csv", "--campbell", "c.svg")
+    assert (ending.code, ending.stdout) == (0, "c.csv: 2 modes at 4 rates\nc.svg: 2 modes at 4 rates\n")
+    assert "no modes at spin = 10 rad/s: " in ending.stderr
+    assert ending.stderr.count("no modes at") == 1
+    _, (_, radial, growth, vertical, _) = read_csv(folder / "c.csv")
+    np.testing.assert_allclose(radial[:2], np.sqrt([100, 75]) / (2 * np.pi), rtol=1e-9)
+    assert np.isnan([radial[2], growth[2], vertical[2], radial[3]]).all()
+    assert growth[3] == pytest.approx(np.sqrt(125), rel=1e-9)
+    ending = mbsim("modes", "hub.yaml", "--steady", "spin=10:15:2", "--campbell", "first.csv")
+    assert (ending.code, ending.stdout) == (0, "first.csv: 2 modes at 2 rates\n")
+    assert np.isnan(read_csv(folder / "first.csv")[1][1:, 0]).all()
+    (folder / "fall.yaml").write_text(HUB.replace("gravity: [0, 0, 0]", "").replace(", stiffness: 400", ""))
+    ending = mbsim(
+        "modes", "fall.yaml", "--steady", "spin=0:9:3", "--campbell", "d.csv", "--set", "bodies.a.com=[0,0,0]"
+    )
+    assert (ending.code, "no modes at any rate: at spin = 0 rad/s: " in ending.stderr) == (1, True), ending.stderr
+    assert not (folder / "d.csv").exists()
+
+
+def test_internal_damping_lets_a_whirl_grow_beyond_its_critical_rate(mbsim: Command, folder: Path) -> None:
+    """In axes that turn, z = x + i y obeys z'' + (c + 2 i W) z' + (k - W^2) z = 0; a whirl turns over at W^2 = k."""
+    (folder / "shaft.yaml").write_text("""mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  hub: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  guide: {mass: 0, inertia: {principal: [0, 0, 0]}}
+  disc: {mass: 1, inertia: {principal: [1, 1, 1]}}
+joints:
+  spin: {type: revolute, axis: [0, 0, 1], child: hub}
+  x: {type: prismatic, axis: [1, 0, 0], parent: hub, child: guide, stiffness: 100, damping: 2}
+  y: {type: prismatic, axis: [0, 1, 0], parent: guide, child: disc, stiffness: 100, damping: 2}
+simulation: {duration: 1 s, step: 1 ms}
+""")
+    ending = mbsim("modes", "shaft.yaml", "--steady", "spin=0:20:9", "--campbell", "c.csv", "--campbell", "c.svg")
+    assert (ending.code, ending.stdout.split(": ")[1]) == (0, "2 modes at 9 rates\nc.svg")
+    assert "mode 1 grows at spin = 12.5 to 20 rad/s" in ending.stderr
+    _, (rates, *columns) = read_csv(folder / "c.csv")
+    at = ~np.isin(rates, [10.0])  # an exponent of 0
+    b = 2 + 2j * rates
+    root = np.sqrt(b**2 - 4 * (100 - rates**2))
+    root *= np.sign(root.imag)
+    for (frequency, growth), s in zip((columns[:2], columns[2:]), ((-b + root) / 2, (-b - root) / 2), strict=True):
+        np.testing.assert_allclose(frequency[at], np.abs(s.imag[at]) / (2 * np.pi), rtol=1e-9)
+        np.testing.assert_allclose(growth[at], s.real[at], rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +261,7 @@ def test_matrices_in_each_format(mbsim: Command, folder: Path, suffix: str) -> N
         ([], "nothing to write: add --to FILE.npz for the matrices, or --bode FILE.png for a Bode plot"),
         (["--to", "a.npz", "--frequencies", "1,2"], "--frequencies is the range of a Bode plot"),
         (["--bode", "a.csv", "--frequencies", "1"], "--frequencies 1: expected two frequencies"),
-        (["--bode", "a.txt"], "a.txt: a picture is named"),
+        (["--bode", "a.txt"], "a.txt: expected a name that ends in .csv, .png, .svg or .pdf"),
         (["--to", "a.npz", "--input", "force/tow"], "--input force/tow: no such input"),
         (
             ["--to", "a.npz", "--output", "joints/one/w"],

@@ -176,8 +176,8 @@ class StaticProblem:
             state.time[0] = at
         update_kinematics(model.system, state.time[0], state.q, state.v, state.a, workspace_for(model.system))
         for name, rate in (steady or {}).items():
-            one = self._coordinate(name)
-            iv, rate = one.iv, None if rate is None else _rate(one, rate)
+            one = self.coordinate(name)
+            iv, rate = one.iv, None if rate is None else read_rate(one, rate)
             if model.system.tree.driven[iv] and rate is not None:
                 raise ArgumentError(f"--steady {name}: its motion is prescribed: leave out the rate")
             rates[iv], self._held[iv] = state.v[iv] if rate is None else rate, True
@@ -185,7 +185,14 @@ class StaticProblem:
         self.state, self.model = state, with_held_motions(model, self._held)
         self.is_steady = bool(self._held.any())
 
-    def _coordinate(self, name: str) -> CoordinateName:
+    def coordinate(self, name: str) -> CoordinateName:
+        """Return the coordinate of a name that can have a constant rate.
+
+        Raises
+        ------
+        ArgumentError
+            There is none of this name.
+        """
         one, plain = self.names.find(name), [other for other in self.names.all if other.is_plain]
         if one is None or one not in plain or one.iv >= self._n:
             known = [other.name for other in plain if other.iv < self._n]
@@ -304,8 +311,14 @@ def _coordinates_of(model: Model, q: Floats) -> Floats:
     return found
 
 
-def _rate(one: CoordinateName, rate: float | str) -> float:
-    """Return the rate of a coordinate, rad/s or m/s."""
+def read_rate(one: CoordinateName, rate: float | str) -> float:
+    """Return the rate of a coordinate, rad/s or m/s.
+
+    Raises
+    ------
+    ArgumentError
+        It is no number, or has another unit than the rates of this coordinate.
+    """
     try:
         return Quantity(COORDINATE_KINDS["v"][Coordinate(one.unit)]).read(rate)
     except QuantityError as error:
