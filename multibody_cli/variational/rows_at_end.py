@@ -4,7 +4,7 @@ The impulses of positions act at the start of a step (`constrained`), those of v
 the momenta.  All other impulses of holonomic rows change the velocities alone: those of positions in the next step
 contain them.  A row on which the step ends and that the forces there press has a rate with the error of the step.  If
 that opened the row, the next step would end in an impact: it is projected instead, as long as the sum of its impulse
-and of that by the forces is positive.
+and of that by the forces is positive.  A rebound that lifts the row has no duration, and the forces no impulse in it.
 """
 
 from __future__ import annotations
@@ -51,15 +51,30 @@ def set_rebounds_of_step(work) -> float:
 def press_rows(work, row_states, h) -> float:
     """Set the impulses over h that press rows on which the step ends; return their largest relative separation.
 
-    h is the part of the step over which the forces at its end act, 0 with order 1.  Rebounds open rows.
+    h is the part of the step over which the forces at its end act, 0 with order 1.
     """
     largest = 0.0
-    for k in range(len(work.special_rows) if work.dual.rebound_share[0] == 0.0 else 0):
+    for k in range(len(work.special_rows)):
         row, pressing = work.rows[work.special_rows[k]], h * row_states[work.special_rows[k]].start_multiplier
-        if pressing > 0.0 and row.error * row.weight <= ACTIVATION_TOLERANCE:
+        if pressing > 0.0 and row.rebound == 0.0 and row.error * row.weight <= ACTIVATION_TOLERANCE:
             row.pressing = pressing
             largest = max(largest, row.residual * row.weight)
     return largest
+
+
+@kernel
+def lift_pressed_rows(work) -> bool:
+    """Take the impulses of forces from pressed rows that a response with rebounds lifts; return whether there are any.
+
+    The response has taken back all of the impulse of such a row, and the row separates all the same.  Rows that no
+    rebound moves have a part of it, as without rebounds.
+    """
+    found = False
+    for k in range(len(work.special_rows) if work.dual.rebound_share[0] > 0.0 else 0):
+        row = work.rows[work.special_rows[k]]
+        if 0.0 < row.pressing == -row.multiplier:
+            row.pressing, found = 0.0, True
+    return found
 
 
 @template(correct, account_impacts_of_step)
@@ -78,6 +93,8 @@ def complete_rows(system, work, step, v, ledger, h):
     corrected = residual > PROJECTION_TOLERANCE * tree.rate
     if corrected:
         correct(system, work, VELOCITY)
+        while lift_pressed_rows(work):
+            correct(system, work, VELOCITY)
         limit_rebounds(system, work, dissipated)
         add(v, work.response)
         add_velocity_changes(tree, work.bodies)
