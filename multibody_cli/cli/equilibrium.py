@@ -128,6 +128,8 @@ def _second_variation(found: Statics) -> str:
     if len(one.stiffness) == 0:
         return "stable, since nothing can move"
     least = f"least stiffness {one.stiffness[0]:.4g} J, of {found.softest}"
+    if one.sides is not None and found.stability == "unknown":
+        return f"of unknown stability, since {one.sides.reason}; {least}"
     if one.touched:
         rows = f"{counted(one.touched, 'limit')} that {'touches' if one.touched == 1 else 'touch'} without force"
         return (
@@ -194,6 +196,7 @@ def as_data(found: Statics) -> dict[str, Any]:
         "stiffness": [float(value) for value in one.stiffness],
         "derivatives": found.derivatives,
         "kinks": list(found.kinks),
+        "stiffness_of_sides": [] if one.sides is None else [side.tolist() for side in one.sides.stiffness],
         "softest": found.softest,
         "unstable_directions": one.unstable,
         "neutral_directions": one.neutral,
@@ -208,7 +211,7 @@ def as_data(found: Statics) -> dict[str, Any]:
         ],
         "redundant_rows": found.redundant,
         "set_dimension": found.set_dimension,
-        "unknown_because": found.reason,
+        "unknown_because": found.reason or ("" if one.sides is None else one.sides.reason),
         "drives": dict(found.drives),
         "others": [as_data(other) for other in found.others],
     }

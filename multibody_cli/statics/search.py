@@ -28,6 +28,7 @@ from multibody_cli.model import Model, State
 from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.statics.active_rows import RANK, Balance, balance, multipliers
 from multibody_cli.statics.admissible import Stability, stability_on_cone
+from multibody_cli.statics.kinks import Sides, examine_sides
 from multibody_cli.statics.second_variation import scales, second_variation
 from multibody_cli.statics.unbalanced_forces import SecondDerivatives, UnbalancedForces, displaced
 
@@ -99,7 +100,10 @@ class Equilibrium(Immutable, eq=False):
     on_cone
         Stability on the displacements that these rows allow; "stable" without them, where the stiffness decides.
     kinks
-        Coordinates along which a force has a kink at the equilibrium, and the sides whose stiffness this is, 1 or -1.
+        Coordinates along which a force has a kink at the equilibrium, and the sides whose stiffness this is, 1 or -1:
+        those with the least one.
+    sides
+        Stiffness and stability by all sides of these kinks; None without kinks.
     is_exact
         Whether the stiffness is that of exact derivatives, by dual numbers; otherwise of differences.
     """
@@ -115,11 +119,14 @@ class Equilibrium(Immutable, eq=False):
     touched: int = 0
     on_cone: Stability = "stable"
     kinks: tuple[tuple[int, int], ...] = ()
+    sides: Sides | None = None
     is_exact: bool = False
 
     @property
     def stability(self) -> Stability:
         """Stability by the second variation on the admissible displacements; `unknown` without a potential."""
+        if self.sides is not None:
+            return self.sides.stability
         if self.touched:
             return self.on_cone if self.potential else "unknown"
         if self.unstable:
@@ -135,8 +142,12 @@ class Equilibrium(Immutable, eq=False):
 
     @property
     def neutral(self) -> int:
-        """Number of directions in which nothing opposes a displacement, on both sides of touched rows."""
-        return int(np.count_nonzero(self.stiffness == 0.0))
+        """Number of directions in which nothing opposes a displacement, on both sides of touched rows.
+
+        At kinks it is that of the side with the most of them.
+        """
+        each = (self.stiffness,) if self.sides is None else self.sides.stiffness
+        return max(int(np.count_nonzero(one == 0.0)) for one in each)
 
 
 class NoEquilibrium(RunFailed):
@@ -294,25 +305,33 @@ class Search:
 
     # --- results --------------------------------------------------------------------------------------------------
     def _found(self, here: Place) -> Equilibrium:
-        (K, samples, kinks, is_exact), least = self._second_variation(here)
-        variation, symmetric = second_variation(K, samples, least)
-        stiffness, axes = variation.eigenvalues(np.eye(len(K)))
-        touched = here.G[self._holonomic & ~here.balance.active & (here.errors <= TOUCHING)] @ here.balance.N
+        found, least = self._second_variation(here)
+        N, x = here.balance.N, self._weights * here.balance.x
+        touched = here.G[self._holonomic & ~here.balance.active & (here.errors <= TOUCHING)] @ N
+        sides = None
+        if found.kinks:
+            sides = examine_sides(self._forces, here.q, x, self._whole(N), found, least, touched)
+            found = sides.weakest
+        variation, symmetric = second_variation(found.K, found.samples, least)
+        stiffness, axes = variation.eigenvalues(np.eye(len(least)))
         state = self._forces.state.copy()
         state.q[:] = here.q
         return Equilibrium(
             state=state,
-            multipliers=self._weights * here.balance.x,
+            multipliers=x,
             active=here.balance.active,
-            residual=_largest(here.unbalanced / np.maximum(self._scale(here), np.abs(K).max(axis=1, initial=0.0))),
+            residual=_largest(
+                here.unbalanced / np.maximum(self._scale(here), np.abs(found.K).max(axis=1, initial=0.0))
+            ),
             stiffness=stiffness,
-            directions=self._whole(here.balance.N @ axes),
+            directions=self._whole(N @ axes),
             potential=symmetric,
             steps=self._steps,
             touched=len(touched),
-            on_cone=stability_on_cone(K, samples, least, touched),
-            kinks=tuple(self._side(here, *one) for one in kinks),
-            is_exact=is_exact,
+            on_cone=stability_on_cone(found.K, found.samples, least, touched),
+            kinks=tuple(self._side(here, *one) for one in found.kinks),
+            sides=sides,
+            is_exact=found.is_exact,
         )
 
     def _side(self, here: Place, column: int, side: int) -> tuple[int, int]:

@@ -88,12 +88,14 @@ class SecondDerivatives(NamedTuple):
     """Derivatives -D^T dL/dq D (k, k), samples of their errors (p, k, k), and displacements along which L has a kink.
 
     These are the columns and the sides, 1 or -1, that the derivatives are of.  They are exact, or differences.
+    `slopes` are the differences along each column.
     """
 
     K: Floats
     samples: Floats
     kinks: tuple[tuple[int, int], ...]
     is_exact: bool
+    slopes: tuple[Slopes, ...]
 
 
 class UnbalancedForces:
@@ -133,25 +135,11 @@ class UnbalancedForces:
 
         Those along each displacement that count have a size of at least `least` (k,), J.
         """
-        D = directions[: self.n]
-        every = np.tensordot(self.nearby(q, x, directions, OFFSET, COUNT), D, (1, 0))  # of displacement j, by work i
-
-        def size(rows: Floats) -> float:
-            return float(np.abs(rows).max(initial=0.0))
-
-        def along(j: int) -> Slopes:
-            def values(offset: float) -> Floats:
-                if offset == OFFSET:
-                    return np.asarray(every[:, j])
-                return np.asarray(self.nearby(q, x, directions[:, [j]], offset, COUNT)[:, :, 0] @ D)
-
-            return slopes_along(values, STENCILS, [OFFSET], FINER, size, float(least[j]))
-
-        found = [along(j) for j in range(D.shape[1])]
+        found = self.slopes(q, x, directions, directions, least)
         chosen, exact = [one.best for one in found], self._exact(q, x, directions)
         slopes = np.reshape([one.value for one in chosen], (len(found), len(found))).T
         if exact is not None:
-            near = [one.agreeing(own, size, float(k)) for one, own, k in zip(found, exact.T, least, strict=True)]
+            near = [one.agreeing(own, _size, float(k)) for one, own, k in zip(found, exact.T, least, strict=True)]
             agreeing = [one for one in near if one is not None]
             if len(agreeing) == len(near):
                 chosen, slopes = agreeing, exact
@@ -159,7 +147,25 @@ class UnbalancedForces:
                 exact = None
         samples = np.reshape([one.samples for one in chosen], (len(found), len(CENTRAL.samples), len(found)))
         kinks = tuple((j, one.side) for j, one in enumerate(chosen) if found[j].has_kink)
-        return SecondDerivatives(-slopes, samples.transpose(1, 2, 0), kinks, exact is not None)
+        return SecondDerivatives(-slopes, samples.transpose(1, 2, 0), kinks, exact is not None, found)
+
+    def slopes(self, q: Floats, x: Floats, directions: Floats, works: Floats, least: Floats) -> tuple[Slopes, ...]:
+        """Return differences, of the works of L along `works` (nv, k), along each of the displacements (nv, j).
+
+        Those that count have a size of at least `least` (j,), J.
+        """
+        D = works[: self.n]
+        every = np.tensordot(self.nearby(q, x, directions, OFFSET, COUNT), D, (1, 0))  # of displacement j, by work i
+
+        def along(j: int) -> Slopes:
+            def values(offset: float) -> Floats:
+                if offset == OFFSET:
+                    return np.asarray(every[:, j])
+                return np.asarray(self.nearby(q, x, directions[:, [j]], offset, COUNT)[:, :, 0] @ D)
+
+            return slopes_along(values, STENCILS, [OFFSET], FINER, _size, float(least[j]))
+
+        return tuple(along(j) for j in range(directions.shape[1]))
 
     def _exact(self, q: Floats, x: Floats, directions: Floats) -> Floats | None:
         """Return D^T dL/dq D (k, k) along displacements D (nv, k) by dual numbers, or None."""
@@ -226,6 +232,11 @@ class UnbalancedForces:
         if len(self.state.z):
             self.state.q[:] = q
             settle(self.model, self.state)
+
+
+def _size(rows: Floats) -> float:
+    """Return the largest size of slopes, 0 without any."""
+    return float(np.abs(rows).max(initial=0.0))
 
 
 def displaced(model: Model, q: Floats, shift: Floats, factor: float = 1.0) -> Floats:

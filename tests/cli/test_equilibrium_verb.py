@@ -45,6 +45,22 @@ def test_an_unstable_start_lists_the_equilibria_beside_it(mbsim: Command, folder
     assert "beside it, equilibrium 2: stable" in ending.stdout
 
 
+@pytest.mark.parametrize("order", ["max(q, 0)", "max(0, q)"])
+def test_a_kink_with_an_unstable_side(mbsim: Command, folder: Path, order: str) -> None:
+    (folder / "kink.yaml").write_text(f"""mbsim: 1
+gravity: [0, 0, 0]
+bodies: {{mass: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}}}
+joints: {{slide: {{type: prismatic, axis: [1, 0, 0], child: mass, stiffness: 10, force: "40*{order}"}}}}
+simulation: {{duration: 0.1 s, step: 1 ms}}
+""")
+    ending = mbsim("equilibrium", "kink.yaml")
+    assert "unstable in 1 direction, least stiffness -30 J, of slide" in ending.stdout
+    assert "the stiffness is that of the side on which slide increases" in ending.stderr
+    found = json.loads(mbsim("equilibrium", "kink.yaml", "--json").stdout)
+    assert (found["stability"], found["isolated"], found["unknown_because"]) == ("unstable", True, "")
+    assert sorted(found["stiffness_of_sides"]) == [[pytest.approx(-30.0)], [pytest.approx(10.0)]]
+
+
 def test_a_limit_without_force_allows_displacements_to_one_side(mbsim: Command, folder: Path) -> None:
     (folder / "rod.yaml").write_text(SCENE.replace("v: 3", "limits: ['90 deg', '170 deg'], q: '90 deg'"))
     ending = mbsim("equilibrium", "rod.yaml")

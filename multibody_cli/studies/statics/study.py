@@ -134,7 +134,8 @@ class Statics(Immutable, eq=False):
         """Whether no other equilibrium is near; None if the second variation does not decide it."""
         if self.set_dimension:
             return False
-        isolated = self.stability == "stable" or (self.stability == "unstable" and self.found.neutral == 0)
+        is_regular = self.found.neutral == 0 and (self.found.sides is None or not self.found.sides.reason)
+        isolated = self.stability == "stable" or (self.stability == "unstable" and is_regular)
         return True if isolated else None
 
 
