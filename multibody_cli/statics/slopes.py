@@ -9,7 +9,7 @@ are smooth and their slopes differ, the kink is at 0, as far as differences can 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,16 @@ AGREEMENT = 1e-6
 
 LARGEST_ERROR = 1e-2
 """Error of a slope, relative to it, with which it cannot agree with any other."""
+
+
+def allowed_difference(error: Any, size: Any) -> Any:
+    """Return the difference of an exact derivative from a slope of a size, with an error, up to which they agree."""
+    return np.minimum(CERTAIN * error, LARGEST_ERROR * size) + AGREEMENT * size
+
+
+def side_of_kink(name: str, side: float) -> str:
+    """Return the words for the side of a kink on which an input or a coordinate increases (1) or decreases (-1)."""
+    return f"{name} {'increases' if side > 0 else 'decreases'}"
 
 
 class Stencil(NamedTuple):
@@ -62,8 +72,7 @@ class Slopes(NamedTuple):
         """Return a slope, of any offset and side, with which a value (n,) agrees; see `slopes_along`."""
         whole = size(value[None]) + least
         for one in (self.best, *self.all):
-            error = min(CERTAIN * size(one.samples), LARGEST_ERROR * whole) + AGREEMENT * whole
-            if size((value - one.value)[None]) <= error:
+            if size((value - one.value)[None]) <= allowed_difference(size(one.samples), whole):
                 return one
         return None
 

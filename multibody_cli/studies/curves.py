@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.kernel import Floats
-from multibody_cli.statics.second_variation import CERTAIN
-from multibody_cli.statics.slopes import AGREEMENT, JUMP, LARGEST_ERROR, Slope, Slopes, Stencil, slopes_along
+from multibody_cli.statics.slopes import JUMP, Slope, Slopes, Stencil, allowed_difference, slopes_along
 
 OFFSETS = (1e-1, 1e-2, 1e-3, 1e-4)
 """Offsets of the differences, relative to the motion of the mechanism by its length or by 1 rad, to its rates, and
@@ -148,7 +147,7 @@ class Curves(NamedTuple):
         for own, d in zip(self.of_states + self.of_inputs, fed, strict=True):
             agrees = [
                 np.abs(one.value[of_outputs] - C @ self.states(one.value) - d)
-                <= np.minimum(CERTAIN * one.error[of_outputs], LARGEST_ERROR * row) + AGREEMENT * row
+                <= allowed_difference(one.error[of_outputs], row)
                 for one in (own.best, *own.all)
             ]
             if not np.any(agrees, axis=0).all():
@@ -156,5 +155,5 @@ class Curves(NamedTuple):
         return True
 
     def _has_rates(self, one: Slope, A: Floats, b: Floats, row: Floats) -> bool:
-        errors = np.minimum(CERTAIN * self.errors(one.error), LARGEST_ERROR * row) + AGREEMENT * row
-        return bool((np.abs(self.rates(one.value) - A @ self.states(one.value) - b) <= errors).all())
+        found = self.rates(one.value) - A @ self.states(one.value) - b
+        return bool((np.abs(found) <= allowed_difference(self.errors(one.error), row)).all())

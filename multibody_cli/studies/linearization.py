@@ -42,7 +42,7 @@ from multibody_cli.kernel import records
 from multibody_cli.methods.aba import ABA
 from multibody_cli.model import Floats, Integers, Model, State, System
 from multibody_cli.spec.rotations import cross_matrix
-from multibody_cli.statics.slopes import ROUND_OFF, Slopes
+from multibody_cli.statics.slopes import ROUND_OFF, Slopes, side_of_kink
 from multibody_cli.studies.curves import Curves, along
 from multibody_cli.studies.exact_derivatives import Outputs, exact_derivatives
 from multibody_cli.tree.configuration import displace, normalize
@@ -256,7 +256,7 @@ class _Linearizer:
         names, a = tuple(one.name for one in inputs), N.T @ self._accelerations(state)
         places = [*self._names_of(P, ""), *self._names_of(N, "the rate of "), *((f"`{name}`", 1) for name in names)]
         kinks = tuple(
-            f"{name} {'increases' if sign * side > 0 else 'decreases'}"
+            side_of_kink(name, sign * side)
             for one, (name, sign), side in zip(every, places, sides, strict=True)
             if curves.has_kink(one, scale)
         )

@@ -1,25 +1,15 @@
-"""Optima of machines that an independent formulation knows: a trebuchet, and a suspension with its camber curve."""
+"""Optima that an independent formulation knows: a trebuchet, a camber curve, nine points, and a straight line."""
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_result import Command
+from command_result import Command, minimized
 
 from multibody_cli.kernel import Floats
-
-
-def searched(mbsim: Command, scene: str, *words: str) -> dict:
-    """Optimize a scene; return the result."""
-    Path("scene.yaml").write_text(scene)
-    ending = mbsim("optimize", "scene.yaml", *words, "--force", "--json", "--jobs", "1")
-    assert ending.code == 0, ending.stderr
-    return json.loads(ending.stdout)
-
 
 # --- trebuchet --------------------------------------------------------------------------------------------------------
 TREBUCHET = """mbsim: 1
@@ -83,7 +73,7 @@ def test_the_throw_of_a_trebuchet_takes_a_third_of_the_runs_with_derivatives(mbs
         known = known - np.linalg.solve(hessian, slopes(known))
     assert np.linalg.eigvalsh(hessian).max() < 0.0  # a maximum
     words = ("--minimize", THROWN, "--vary", "vars.sling=2.5,1.5,4", "--vary", "vars.lean=0.7,0.4,1.1")
-    found, other = (searched(mbsim, TREBUCHET, *words, "--algorithm", name) for name in ("slsqp", "cobyqa"))
+    found, other = (minimized(mbsim, TREBUCHET, *words, "--algorithm", name) for name in ("slsqp", "cobyqa"))
     assert found["derivatives"] == "exact derivatives"
     for one in (found, other):
         assert [one["best"]["vars.sling"], one["best"]["vars.lean"]] == pytest.approx(known, rel=1e-6)
@@ -144,7 +134,126 @@ def test_a_wishbone_has_the_dimensions_that_made_its_camber_curve(mbsim: Command
     words = [word for key, own in starts.items() for word in ("--vary", f"vars.{key}={','.join(map(str, own))}")]
     distance = "(joints.lower.q + joints.ball.q - joints.camber.q)**2"
     distance += " + (points.knuckle.wheel.position.z - joints.travel.q)**2@mean"
-    found = searched(mbsim, scene, "--minimize", distance, *words)
+    found = minimized(mbsim, scene, "--minimize", distance, *words)
     known = {"vars.a": 0.35, "vars.b": 0.2, "vars.c": 0.26, "vars.x": 0.06, "vars.z": 0.22, "vars.s": 0.1}
     assert found["derivatives"] == "exact derivatives"
     assert {key: found["best"][key] for key in known} == pytest.approx(known, abs=1e-6)
+
+
+# --- paths of couplers ------------------------------------------------------------------------------------------------
+NINE = np.array([0.25, 0.52 + 0.1j, 0.8 + 0.7j, 1.2 + 1j, 1.4 + 1.3j, 1.1 + 1.48j, 0.7 + 1.4j, 0.2 + 1j, 0.02 + 0.4j])
+PATH = """\
+mbsim: 1
+name: nine-points
+gravity: [0, 0, 0]
+vars: {{ax: 0.7, ay: 0.41, bx: 1.34, by: 0.08, cx: 0.86, cy: -0.1, dx: 0.75, dy: 0.53,
+       t1: 35 deg, t2: 55 deg, t3: 70 deg, t4: 110 deg, t5: 155 deg, t6: 200 deg, t7: 255 deg, t8: 315 deg}}
+bodies:
+  crank: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  coupler: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  rocker: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  pen: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  slide: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+  mark: {{mass: 1, inertia: {{principal: [1, 1, 1]}}}}
+joints:
+  A: {{type: revolute, axis: [0, 0, 1], child: crank, origin: {{position: ["${{ax}}", "${{ay}}", 0]}},
+      motion: {{position: {{times: {times}, values: [0, {angles}]}}}}}}
+  C: {{type: revolute, axis: [0, 0, 1], parent: crank, child: coupler,
+      origin: {{position: ["${{cx - ax}}", "${{cy - ay}}", 0]}}}}
+  B: {{type: revolute, axis: [0, 0, 1], child: rocker, origin: {{position: ["${{bx}}", "${{by}}", 0]}}}}
+  D: {{type: revolute, axis: [0, 0, 1], parent: coupler, child: rocker,
+      origin: {{position: ["${{dx - cx}}", "${{dy - cy}}", 0]}},
+      child_origin: {{position: ["${{dx - bx}}", "${{dy - by}}", 0]}}}}
+  P: {{type: fixed, parent: coupler, child: pen, origin: {{position: ["${{0.25 - cx}}", "${{-cy}}", 0]}}}}
+  X: {{type: prismatic, axis: [1, 0, 0], child: slide, motion: {{position: {{times: {times}, values: {xs}}}}}}}
+  Y: {{type: prismatic, axis: [0, 1, 0], parent: slide, child: mark,
+      motion: {{position: {{times: {times}, values: {ys}}}}}}}
+simulation: {{duration: 8, step: 50 ms, integrator: rk4}}
+output: {{every: 1}}
+"""
+
+
+def test_nine_published_points_without_timing_are_passed_by_a_linkage_of_the_loop_equations(
+    mbsim: Command, folder: Path
+) -> None:
+    """Pivots, pins and eight angles of the crank, for nine points of an example to Wampler, Morgan and Sommese 1992.
+
+    The linkage satisfies their equations: with the pivots a and b and the pins x and y relative to the first point, the
+    coupler has turned by the phase 1 + g at each other point, where g solves the two linear equations of the links.
+    """
+    scene = PATH.format(
+        times=[*map(float, range(9))],
+        angles=", ".join(f'"${{t{k}}}"' for k in range(1, 9)),
+        xs=NINE.real.tolist(),
+        ys=NINE.imag.tolist(),
+    )
+    starts = {"ax": 0.7, "ay": 0.41, "bx": 1.34, "by": 0.08, "cx": 0.86, "cy": -0.1, "dx": 0.75, "dy": 0.53}
+    angles = dict(zip((f"t{k}" for k in range(1, 9)), (35, 55, 70, 110, 155, 200, 255, 315), strict=True))
+    bounds = [f"vars.{key}={x},{x - 0.6},{x + 0.6}" for key, x in starts.items()]
+    bounds += [f"vars.{key}={x} deg,{x - 30},{x + 30}" for key, x in angles.items()]
+    goals = [f"bodies.pen.position.{axis} - bodies.mark.position.{axis}" for axis in "xy"]
+    words = [word for text in goals for word in ("--least-squares", text)]
+    words += [word for text in bounds for word in ("--vary", text)]
+    best = minimized(mbsim, scene, *words, "--derivatives", "differences")["best"]
+    a, b, x, y = (best[f"vars.{one}x"] + 1j * best[f"vars.{one}y"] - NINE[0] for one in "abcd")
+    for d in NINE[1:] - NINE[0]:
+        matrix = [[np.conj(pivot - d) * pin, (pivot - d) * np.conj(pin)] for pivot, pin in ((a, x), (b, y))]
+        constants = [abs(d) ** 2 - 2.0 * (np.conj(pivot - pin) * d).real for pivot, pin in ((a, x), (b, y))]
+        g, _ = np.linalg.solve(matrix, constants)
+        assert abs(1.0 + g) == pytest.approx(1.0, abs=1e-9)
+
+
+CHEBYSHEV = """mbsim: 1
+name: chebyshev
+gravity: [0, 0, 0]
+vars: {r: 4.6, c: 2.3, half: "${c/2}"}
+bodies:
+  across: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  up: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  coupler: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  left: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  right: {mass: 1, inertia: {principal: [1, 1, 1]}}
+joints:
+  X: {type: prismatic, child: across, axis: [1, 0, 0], q: 2}
+  Y: {type: prismatic, parent: across, child: up, axis: [0, 1, 0], q: 4}
+  turn: {type: revolute, parent: up, child: coupler, axis: [0, 0, 1], motion: {position: "pi/2*(t - 1)"}}
+  A: {type: revolute, parent: coupler, child: left, axis: [0, 0, 1], origin: {position: ["${half}", 0, 0]}, q: -0.927}
+  B: {type: revolute, parent: coupler, child: right, axis: [0, 0, 1], origin: {position: ["${-half}", 0, 0]}, q: 0}
+  C: {type: revolute, child: left, axis: [0, 0, 1], origin: {position: [-2, 0, 0]},
+    child_origin: {position: ["${r}", 0, 0]}}
+  D: {type: revolute, child: right, axis: [0, 0, 1], origin: {position: [2, 0, 0]},
+    child_origin: {position: ["${r}", 0, 0]}}
+simulation: {duration: 2, step: 100 ms, assembly_tolerance: 10}
+output: {every: 1 s}
+"""
+
+
+def test_the_proportions_of_chebyshev_in_a_third_of_the_runs_with_derivatives(mbsim: Command, folder: Path) -> None:
+    """Chebyshev's approximate straight line: cranks of 5 and a coupler of 2 on a frame of 4.
+
+    The midpoint of the coupler is at the height 4 in the middle and above both ends of the frame, where the coupler is
+    upright: (r - c/2)^2 = r^2 - (2 + c/2)^2 and 16 + (r - c)^2 = r^2, which c = 2 and r = 5 alone satisfy.
+    """
+    distance = "(bodies.coupler.position.x - 2*(1 - t))**2 + (bodies.coupler.position.y - 4)**2@mean"
+    words = ("--minimize", distance, "--vary", "vars.r=4.6,3.5,7", "--vary", "vars.c=2.3,1,3")
+    found, other = (minimized(mbsim, CHEBYSHEV, *words, "--algorithm", name) for name in ("slsqp", "cobyqa"))
+    assert found["derivatives"] == "exact derivatives"
+    for one in (found, other):
+        assert (one["best"]["vars.r"], one["best"]["vars.c"]) == pytest.approx((5.0, 2.0), abs=1e-6)
+    assert 3 * found["runs"] <= other["runs"]
+
+
+def test_the_proportions_of_chebyshev_by_least_squares(mbsim: Command, folder: Path) -> None:
+    """With exact derivatives of each residual, the sum of squares falls to the square of round-off."""
+    goals = (
+        "--least-squares",
+        "bodies.coupler.position.x - 2*(1 - t)",
+        "--least-squares",
+        "bodies.coupler.position.y - 4",
+    )
+    words = (*goals, "--vary", "vars.r=4.6,3.5,7", "--vary", "vars.c=2.3,1,3")
+    found, other = (minimized(mbsim, CHEBYSHEV, *words, "--derivatives", how) for how in ("exact", "differences"))
+    assert (found["algorithm"], found["derivatives"]) == ("trf", "exact derivatives")
+    for one in (found, other):
+        assert (one["best"]["vars.r"], one["best"]["vars.c"]) == pytest.approx((5.0, 2.0), abs=1e-12)
+    assert 3 * found["runs"] <= other["runs"]

@@ -46,12 +46,11 @@ def test_forces_on_cones_satisfy_the_conditions_of_the_least_norm(seed: int) -> 
     generator = np.random.default_rng(seed)
     mu = np.array([0.3, 0.7])
     A = generator.normal(size=(2, 6))
-    x0 = np.array([2.0, 0.5, -0.1, 1.0, -0.3, 0.5])
-    b = A @ (x0 + 0.1 * generator.normal(size=6))
+    x0 = np.array([2.0, 0.5, -0.1, 1.0, -0.3, 0.5])  # within the cones, as all forces nearby
+    b = A @ (x0 + 0.02 * generator.uniform(-1.0, 1.0, 6))
     rows = np.array([[1, 2], [4, 5]])
     found = least_forces(A, b, np.array([0, 3]), [Cones(np.array([0, 3]), rows, mu)], 1.0)
-    if not found.exists:
-        pytest.skip("no forces within these cones")
+    assert found.exists
     x, basis = found.x, []
     for n, t, c in zip((0, 3), rows, (1.0 - INSIDE) * mu, strict=True):
         size = np.linalg.norm(x[t])

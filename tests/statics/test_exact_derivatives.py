@@ -12,7 +12,7 @@ import mbsim
 from multibody_cli.kernel.dual_numbers import DUAL_MATHEMATICS, Dual, value_of
 from multibody_cli.output.state_observer import Observer
 from multibody_cli.statics import dual_evaluation
-from multibody_cli.studies import curves
+from multibody_cli.studies import curves, exact_derivatives
 
 pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
 
@@ -141,6 +141,35 @@ def test_outputs_beside_a_slack_rope_have_its_side() -> None:
     found = mbsim.linearize(scene, overrides=["expect=[]"], outputs=["energy/potential"])
     assert found.derivatives == "exact"
     assert found.C[0, found.states.index("q/ball/2")] == pytest.approx(9.81, rel=1e-13)
+
+
+@pytest.mark.parametrize(("error", "by"), [(0.0, "exact"), (1e-9, "exact"), (1e-3, "differences")])
+def test_exact_derivatives_of_outputs_that_disagree_are_refused(
+    error: float, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene, outputs = GALLERY / "springs.yaml", ["energy/total", "momentum/linear"]
+    right = exact_derivatives._DualMotion.derivatives_of
+    monkeypatch.setattr(
+        exact_derivatives._DualMotion, "derivatives_of", lambda motion, y: (1.0 + error) * right(motion, y)
+    )
+    assert mbsim.linearize(scene, overrides=["expect=[]"], outputs=outputs).derivatives == by
+
+
+@pytest.mark.parametrize("q", [0.0, np.pi / 2, np.pi, -np.pi, 3.5])
+def test_quaternions_have_derivatives_where_their_signs_change(q: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The orientation of a pendulum, (cos q/2, 0, sin q/2, 0) or its opposite; at half a turn w is 0."""
+    text = f"""
+mbsim: 1
+name: pendulum
+bodies: {{bob: {{mass: 0.5, com: [0, 0, -0.7], inertia: {{principal: [0.01, 0.02, 0.03]}}}}}}
+joints: {{hinge: {{type: revolute, axis: [0, 1, 0], child: bob, q: {q}, v: 0.3}}}}
+simulation: {{duration: 1 s, step: 1 ms}}
+"""
+    expected = np.array([-np.sin(q / 2) / 2, 0.0, np.cos(q / 2) / 2, 0.0])
+    for largest, atol in ((60, 1e-15), (0, 1e-10)):
+        monkeypatch.setattr(dual_evaluation, "LARGEST", largest)
+        found = mbsim.linearize(text, inputs=["force/hinge"], outputs=["bodies/bob/quaternion"]).C[:, 0]
+        assert min(np.abs(found - expected).max(), np.abs(found + expected).max()) < atol
 
 
 def test_outputs_without_exact_derivatives_keep_differences(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Quantity, units
 from multibody_cli.statics.rest import explained, objection_to_equilibrium, with_held_motions
 from multibody_cli.statics.search import Equilibrium, NoEquilibrium, Search
+from multibody_cli.statics.slopes import side_of_kink
 from multibody_cli.statics.unbalanced_forces import UnbalancedForces, displaced
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
 from multibody_cli.studies.simulation import PreparedSimulation
@@ -291,9 +292,7 @@ class StaticProblem:
             drives={self.names.by_index(int(iv)).name: float(-balance[iv]) for iv in held},
             softest=self.names.by_index(int(np.argmax(part))).name if len(part) else "",
             others=others,
-            kinks=tuple(
-                f"{self.names.by_index(iv).name} {'increases' if side > 0 else 'decreases'}" for iv, side in found.kinks
-            ),
+            kinks=tuple(side_of_kink(self.names.by_index(iv).name, side) for iv, side in found.kinks),
         )
 
     def _listed(self, flags: Flags) -> str:
