@@ -135,6 +135,15 @@ def test_forces_of_sampled_controllers_are_held(outputs: list[str]) -> None:
         np.testing.assert_allclose(found.C[1], found.A[3], rtol=0, atol=1e-12)
 
 
+def test_outputs_do_not_sample_controllers_between_their_instants() -> None:
+    """The controller of cart and pole is sampled each 5 ms, and its force at 3 ms is that of the start."""
+    scene = GALLERY / "cart_pole.yaml"
+    alone, found = (
+        mbsim.linearize(scene, at=0.003, overrides=["expect=[]"], outputs=own) for own in ([], ["energy/total"])
+    )
+    np.testing.assert_allclose(found.A, alone.A, rtol=1e-13)
+
+
 def test_outputs_beside_a_slack_rope_have_its_side() -> None:
     """The weight of a ball that falls until its rope is taut."""
     scene = GALLERY / "expression_constraints.yaml"
@@ -155,9 +164,9 @@ def test_exact_derivatives_of_outputs_that_disagree_are_refused(
     assert mbsim.linearize(scene, overrides=["expect=[]"], outputs=outputs).derivatives == by
 
 
-@pytest.mark.parametrize("q", [0.0, np.pi / 2, np.pi, -np.pi, 3.5])
+@pytest.mark.parametrize("q", [0.0, np.pi / 2, -2 * np.pi / 3, np.pi, -np.pi, 3.5])
 def test_quaternions_have_derivatives_where_their_signs_change(q: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The orientation of a pendulum, (cos q/2, 0, sin q/2, 0) or its opposite; at half a turn w is 0."""
+    """The orientation of a pendulum, (cos q/2, 0, sin q/2, 0) or its opposite: by the largest at -120 deg."""
     text = f"""
 mbsim: 1
 name: pendulum
