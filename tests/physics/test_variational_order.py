@@ -208,6 +208,18 @@ def test_a_limit_that_a_swinging_body_presses_stays_closed(case: str, method: st
     assert math.log2(gaps[0] / gaps[1]) / 3 == pytest.approx(2.0, abs=0.1)
 
 
+@both_methods
+@pytest.mark.parametrize("h", [0.004, 0.003, 0.002])
+def test_a_slow_rebound_lifts_a_pressed_arm_without_a_pull_of_its_limit(h: float, method: str) -> None:
+    """The force has no impulse in a rebound.  With that of half a step, the limit would hold the arm and lose 17 mJ."""
+    scene = arms({"force": -30, "limits": [-1, None], "q": -1}, {"v": 0.5, "restitution": 1.0, "q": 0.499})
+    run = stepped(scene, method, h)
+    before, largest = run.energy()[1], 0.0
+    for k in range(1, 11):
+        largest = max(largest, abs(run.advance(0.024 * k).energy()[1] - before))
+    assert largest < 1e-2
+
+
 BOUNCING = {"type": "prismatic", "axis": [1, 0, 0], "child": "c", "limits": [-0.2, 0.2], "restitution": 1, "v": 9.7}
 
 
