@@ -57,8 +57,8 @@ SPAN = np.dtype(
 )
 """One record for each span."""
 
-MOVES, STILL = END.names.index("entry"), (np.zeros(3),) * 3  # type: ignore[union-attr]
-"""Place of a field of END, and the motion of an end that does not move."""
+MOVES = END.names.index("entry")  # type: ignore[union-attr]
+"""Place of a field of END."""
 
 WITHIN = "it has no tangent at a pulley, since its next point lies within the circle, or the circles overlap"
 """Cause of a rope without a length."""
@@ -117,7 +117,7 @@ def _end(one: Attachment, feeds: bool, context: PackingContext) -> tuple[Any, ..
     row, centre = context.attachment(one.body, one.point)
     if not isinstance(one, PulleySpec):
         entry = context.cable([one])[0] if moving_coordinates([one]) else -1
-        return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, -1, 0.0, -1, 0.0, 0.0, entry, *STILL
+        return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, -1, 0.0, -1, 0.0, 0.0, entry
     axis = context.direction(one.body, one.axis)
     across = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     iq, iv, turn = context.turning(one.body, one.axis) if is_turned(one) else (-1, -1, 0.0)
@@ -126,15 +126,15 @@ def _end(one: Attachment, feeds: bool, context: PackingContext) -> tuple[Any, ..
     if feeds:
         context.state()
     own = one.radius, float(one.sense), not feeds, iq, iv, turn, state, 0.0, 0.0, -1
-    return row, centre, axis, across, *own, *STILL
+    return row, centre, axis, across, *own
 
 
 @kernel
-def move_ends(spans, points, bodies):
-    """Write the places and motions of all ends that move in their bodies, after `moving.update_points`."""
+def move_ends(spans, points):
+    """Write the centres of all ends that move in their bodies, after `moving.place_points`."""
     for k in range(len(spans)):
-        move_end(spans[k].a, points, bodies)
-        move_end(spans[k].b, points, bodies)
+        move_end(spans[k].a, points)
+        move_end(spans[k].b, points)
 
 
 NO_WRAP = 1e-6

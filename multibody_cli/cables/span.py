@@ -18,8 +18,8 @@ with the angles theta of the ends about the axes, in the bodies.  With the veloc
     G = [d . t_A, r_B t_B . e_A; -r_A t_A . e_B, d . t_B],    G^T lambda = [r_A (s_A - u . t_A), r_B (u . t_B - s_B)],
     dl/dt = (u - lambda_A e_A - lambda_B e_B) . (V_B - V_A) - lambda_A w_A . (e_A x d) - lambda_B w_B . (e_B x d).
 
-A point that moves in its body (`cables.moving`) has a velocity beside that of the body: V includes it, and the force on
-the point has a generalized force on the coordinate.
+A centre that moves in its body (`cables.moving`) has a velocity beside that of the body: V includes it, and the force
+on the end has a generalized force on the coordinate.
 
 In the plane of a disc lambda is 0: the tension acts on each body along the span.
 
@@ -35,11 +35,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multibody_cli.cables.moving import slope_change_of, slope_of
+from multibody_cli.cables.lines import drift_of
+from multibody_cli.cables.variation import drift_change_of
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.points import lever_arm_of, position_of
-from multibody_cli.spatial.products import cross, dot
+from multibody_cli.spatial.products import ZERO, cross, dot
 
 END = np.dtype(
     [
@@ -57,10 +58,6 @@ END = np.dtype(
         ("reference", "f8"),  # angle of the end about the carrier of the disc, or wrap angle, at the start
         ("angle", "f8"),  # of the end in the disc, at the last evaluation of an elastic rope
         ("entry", "i8"),  # of the point in `CablePoints` that the centre is, if it moves in its body; else -1
-        # of such a point, relative to the body, after `move_end`, in world axes
-        ("slope", "f8", 3),  # velocity by the rate of the coordinate
-        ("drift", "f8", 3),  # velocity
-        ("bend", "f8", 3),  # rate of `drift` for a constant rate of the coordinate and a constant twist
     ]
 )
 """An end of a span."""
@@ -79,15 +76,10 @@ COINCIDENT = 1e-150
 
 
 @formula
-def move_end(end, points, bodies):
-    """Write the place of an end that moves in its body, and its motion, after `moving.update_points`."""
+def move_end(end, points):
+    """Write the centre of an end that moves in its body, after `moving.place_points`."""
     if end.entry >= 0:
-        motion, body = points.motions[points.entries[end.entry].motion], bodies[end.row]
-        slope = slope_of(motion, body)
         store(end.centre, load(points.entries[end.entry].point))
-        store(end.slope, slope)
-        store(end.drift, motion.rate * slope)
-        store(end.bend, motion.rate * slope_change_of(motion, body, load(body.w), motion.rate))
 
 
 class Ends(NamedTuple):
@@ -273,30 +265,42 @@ def levers_of(a, b, ends, bodies):
     return r_a, ends.c_b + b.radius * ends.e_b - load(bodies[b.row].x)
 
 
-@formula
-def velocities_of(a, b, bodies):
-    """Twists of both bodies, angular and linear velocity each, the latter with that of a point that moves in them."""
-    v_a, v_b = load(bodies[a.row].v) + load(a.drift), load(bodies[b.row].v) + load(b.drift)
-    return load(bodies[a.row].w), v_a, load(bodies[b.row].w), v_b
+class EndMotion(NamedTuple):
+    """Twist or motion change of the body of an end, world axes.
+
+    v includes `drift`, that of the centre relative to the body, and `bend` is the change of the velocity of the latter
+    for constant rates.
+    """
+
+    w: Any
+    v: Any
+    drift: Any
+    bend: Any
 
 
 @formula
-def changes_of(a, b, bodies):
-    """Motion changes of both bodies, in the form of `velocities_of`."""
-    return load(bodies[a.row].dw), load(bodies[a.row].dv), load(bodies[b.row].dw), load(bodies[b.row].dv)
+def motion_of_end(end, points, bodies, in_time):
+    """Twist of the body of an end, or its motion change."""
+    body, drift, bend = bodies[end.row], ZERO, ZERO
+    w = load(body.w) if in_time else load(body.dw)
+    if end.entry >= 0:
+        drift = drift_of(points, end.entry, bodies, in_time)
+        bend = drift_change_of(points, end.entry, w, bodies, in_time)
+    return EndMotion(w, (load(body.v) if in_time else load(body.dv)) + drift, drift, bend)
 
 
 @formula
-def twists_of(a, b, bodies, in_time):
-    """Twists of both bodies, or their motion changes."""
-    return velocities_of(a, b, bodies) if in_time else changes_of(a, b, bodies)
+def motions_of(span, points, bodies, in_time):
+    """Twists of the bodies of both ends of a span, or their motion changes."""
+    return motion_of_end(span.a, points, bodies, in_time), motion_of_end(span.b, points, bodies, in_time)
 
 
 @formula
-def span_motion(a, b, ends, bodies, twists):
-    """Changes of a span along twists of its bodies."""
+def span_motion(a, b, ends, bodies, motions):
+    """Changes of a span along the motions of its ends."""
     e_a, e_b, d = ends.e_a, ends.e_b, ends.d
-    w_a, v_a, w_b, v_b = twists
+    of_a, of_b = motions
+    w_a, v_a, w_b, v_b = of_a.w, of_a.v, of_b.w, of_b.v
     t_a, t_b = cross(ends.n_a, e_a), cross(ends.n_b, e_b)
     r_a, r_b = levers_of(a, b, ends, bodies)
     apart = v_b + cross(w_b, r_b) - v_a - cross(w_a, r_a)
@@ -311,15 +315,15 @@ def span_motion(a, b, ends, bodies, twists):
         cross(w_a, t_a) - rate_a * e_a,
         cross(w_b, t_b) - rate_b * e_b,
         apart + (b.radius * rate_b) * t_b - (a.radius * rate_a) * t_a,
-        cross(w_a, r_a) + load(a.drift) + (a.radius * rate_a) * t_a,
-        cross(w_b, r_b) + load(b.drift) + (b.radius * rate_b) * t_b,
+        cross(w_a, r_a) + of_a.drift + (a.radius * rate_a) * t_a,
+        cross(w_b, r_b) + of_b.drift + (b.radius * rate_b) * t_b,
     )
 
 
 @formula
-def lengthening_rate(a, b, ends, bodies):
+def lengthening_rate(span, points, ends, bodies):
     """Rate of the length of the straight part of a span, m/s."""
-    motion = span_motion(a, b, ends, bodies, velocities_of(a, b, bodies))
+    motion = span_motion(span.a, span.b, ends, bodies, motions_of(span, points, bodies, True))
     return dot(ends.d, motion.dd) / max(math.sqrt(dot(ends.d, ends.d)), COINCIDENT)
 
 
@@ -371,3 +375,15 @@ def pull_change(a, b, ends, forces, motion, pull, changes):
     turn_a = dlambda_a * cross(e_a, d) + lambda_a * (cross(de_a, d) + cross(e_a, dd))
     turn_b = dlambda_b * cross(e_b, d) + lambda_b * (cross(de_b, d) + cross(e_b, dd))
     return df, turn_a, turn_b
+
+
+@formula
+def rate_change_of(a, b, ends, pull, motion, velocities, changes, bodies):
+    """Change of the power of the forces of a span at constant velocities, along the `changes` with this `motion`."""
+    of_a, of_b = velocities
+    along_a, along_b = changes
+    r_a, r_b = levers_of(a, b, ends, bodies)
+    df, turn_a, turn_b = pull_change(a, b, ends, pull, motion, 1.0, (0.0, 0.0, 0.0))
+    apart = of_b.v + cross(of_b.w, r_b) - of_a.v - cross(of_a.w, r_a)
+    swing = cross(of_b.w, motion.dr_b) + along_b.bend - cross(of_a.w, motion.dr_a) - along_a.bend
+    return dot(df, apart) + dot(pull.f, swing) - dot(turn_a, of_a.w) - dot(turn_b, of_b.w)

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic.functional_validators import AfterValidator
 
-from multibody_cli.cables.moving import update_points
+from multibody_cli.cables.moving import slope_of, update_points
 from multibody_cli.cables.rope import LOOSE, SPAN, WITHIN, around, pack_spans
 from multibody_cli.cables.span import (
     angle_of,
@@ -26,11 +26,11 @@ from multibody_cli.cables.span import (
     ends_of,
     leaving_angle,
     levers_of,
+    motions_of,
     move_end,
-    pull_change,
     pull_of,
+    rate_change_of,
     span_motion,
-    velocities_of,
     wrap_angle,
 )
 from multibody_cli.constraints.contract import ConstraintKind, ConstraintSpec, ConstraintTable, Packed, RowShape
@@ -38,7 +38,6 @@ from multibody_cli.constraints.rows import write_coefficient, write_level, write
 from multibody_cli.kernel import formula
 from multibody_cli.nodes import NodePath
 from multibody_cli.signals import evaluate
-from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spec import Fraction, Quantity, Signal, SignalSpec, Vector, units
 from multibody_cli.spec.entries import PackingContext, placed
@@ -222,13 +221,13 @@ def write(span, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     row, a, b = rows[span.first_row], span.a, span.b
     if max(a.entry, b.entry) >= 0:
         update_points(points, q, v)
-        move_end(a, points, bodies)
-        move_end(b, points, bodies)
+        move_end(a, points)
+        move_end(b, points)
     if span.starts_row:
         write_level(row, span.made, 0.0, 0.0)
     ends = ends_of(a, b, bodies)
-    twists = velocities_of(a, b, bodies)
-    motion = span_motion(a, b, ends, bodies, twists)
+    motions = motions_of(span, points, bodies, True)
+    motion = span_motion(a, b, ends, bodies, motions)
     row.error -= math.sqrt(dot(ends.d, ends.d))
     if a.radius > 0.0:
         angle = angle_of(a, ends.e_a, ends.n_a, bodies)
@@ -244,7 +243,7 @@ def write(span, signals, points, states, buffers, t, bodies, q, v, rows, terms):
             arrive(b, states, motion.rate_b)
         else:
             row.error += b.radius * b.sense * arrival_angle(b, states, angle, motion.rate_b, q, v)
-    row.bias -= write_terms(a, b, ends, motion, twists, points, bodies, terms, span.first_term)
+    row.bias -= write_terms(a, b, ends, motion, motions, points, bodies, terms, span.first_term)
     if span.ends_row and span.length >= 0:
         length, rate, change = evaluate(signals, span.length, t)
         row.error += length
@@ -253,7 +252,7 @@ def write(span, signals, points, states, buffers, t, bodies, q, v, rows, terms):
 
 
 @formula
-def write_terms(a, b, ends, motion, twists, points, bodies, terms, k):
+def write_terms(a, b, ends, motion, motions, points, bodies, terms, k):
     """Write the terms of the length of a span, times -1, from term k on; return its bias."""
     r_a, r_b = levers_of(a, b, ends, bodies)
     pull = pull_of(a, b, ends, 1.0, 1.0, 1.0)
@@ -264,20 +263,18 @@ def write_terms(a, b, ends, motion, twists, points, bodies, terms, k):
         write_wrench(terms[k], b.row, pull.moment_b - cross(r_b, pull.f), -pull.f)
         k += 1
     if a.entry >= 0:
-        write_coefficient(terms[k], coordinate_of(points, a), dot(pull.f, load(a.slope)))
+        write_slope(terms[k], a, points, bodies, pull.f)
         k += 1
     if b.entry >= 0:
-        write_coefficient(terms[k], coordinate_of(points, b), -dot(pull.f, load(b.slope)))
-    df, turn_a, turn_b = pull_change(a, b, ends, pull, motion, 1.0, (0.0, 0.0, 0.0))
-    w_a, _, w_b, _ = twists
-    swing = cross(w_b, motion.dr_b) + load(b.bend) - cross(w_a, motion.dr_a) - load(a.bend)
-    return dot(df, motion.apart) + dot(pull.f, swing) - dot(turn_a, w_a) - dot(turn_b, w_b)
+        write_slope(terms[k], b, points, bodies, -pull.f)
+    return rate_change_of(a, b, ends, pull, motion, motions, motions, bodies)
 
 
 @formula
-def coordinate_of(points, end):
-    """Number in v of the coordinate with which an end moves in its body."""
-    return points.motions[points.entries[end.entry].motion].iv
+def write_slope(term, end, points, bodies, force):
+    """Write the generalized force of a force on an end that moves in its body."""
+    motion = points.motions[points.entries[end.entry].motion]
+    write_coefficient(term, motion.iv, dot(force, slope_of(motion, bodies[end.row])))
 
 
 TABLE = ConstraintTable("rope", SPAN, write)

@@ -22,11 +22,11 @@ from multibody_cli.forces.elastic_section import (
     across_of,
     add_exact_change,
     add_passive_change,
-    apply_pull,
-    count_turns,
+    add_pull,
     energy_of,
     follow_turns,
     measure_section,
+    place_ends,
     pull_at,
     stiffness_of,
     stretch_of,
@@ -45,7 +45,6 @@ from multibody_cli.spec.over import (
     OverEntry,
     divides,
     require_belt,
-    require_fixed_points,
     require_turned_ends,
     turning_of,
 )
@@ -89,7 +88,6 @@ class ElasticRopeSpec(BetweenSpec):
 
     @model_validator(mode="after")
     def _require_sections(self) -> Self:
-        require_fixed_points(self.over, "by elastic ropes: use a spring along a `path`")
         if self.closed:
             require_belt(self.over)
         else:
@@ -152,17 +150,17 @@ ROPE_WARNINGS = {
 @formula
 def apply_force(rope, forces, t, q, v, bodies, tau, powers, watched, warnings, k):
     """Apply the tensions to the bodies, add the loss to the account, and raise warnings."""
-    spans, first = forces.spans, rope.first
-    count_turns(spans, forces.states, rope, q)
-    follow_turns(spans, forces.states, rope, q, v, bodies)
+    spans, points, first = forces.spans, forces.points, rope.first
+    place_ends(spans, forces.states, points, rope, q)
+    follow_turns(spans, forces.states, points, rope, q, v, bodies)
     if rope.stored >= 0:
-        let_slip(spans, forces.states, rope, bodies)
+        let_slip(spans, forces.states, points, rope, bodies)
     while first < rope.last:
-        section = measure_section(spans, forces.states, first, bodies, True)
+        section = measure_section(spans, forces.states, points, first, bodies, True)
         tension, feed, viscous = tensions_of(rope, section)
         if feed != 0.0:
             for j in range(first, section.end):
-                apply_pull(spans[j], tension, feed, bodies)
+                add_pull(spans[j], points, -tension, -feed, bodies, bodies)
             received = tension * section.lengthening - feed * section.feeding
             powers[rope.account] += received if rope.stored >= 0 else viscous * stretching_of(section, section)
         if watched and math.isnan(section.length):
@@ -171,28 +169,29 @@ def apply_force(rope, forces, t, q, v, bodies, tau, powers, watched, warnings, k
             warnings[k] |= USED_UP
         first = section.end
     if rope.stored >= 0:
-        store_energy(forces.states[rope.stored], energy_of(spans, forces.states, rope, bodies))
+        store_energy(forces.states[rope.stored], energy_of(spans, forces.states, points, rope, bodies))
 
 
 @formula
 def elastic_energy(rope, forces, q, bodies) -> float:
     """Elastic energy, J."""
-    count_turns(forces.spans, forces.states, rope, q)
-    return energy_of(forces.spans, forces.states, rope, bodies)
+    place_ends(forces.spans, forces.states, forces.points, rope, q)
+    return energy_of(forces.spans, forces.states, forces.points, rope, bodies)
 
 
 # --- stiffness and damping --------------------------------------------------------------------------------------------
 @formula
 def stiffness_damping_product(rope, forces, t, bodies, displacement_factor, velocity_factor, exact, wrenches):
     """Add K and D times the motion change to the wrenches: see `forces.variation`."""
-    spans, first, factors = forces.spans, rope.first, (displacement_factor, velocity_factor)
+    spans, points, first = forces.spans, forces.points, rope.first
+    factors = displacement_factor, velocity_factor
     while first < rope.last:
-        section = measure_section(spans, forces.states, first, bodies, True)
+        section = measure_section(spans, forces.states, points, first, bodies, True)
         if stretch_of(section) > 1.0:
             if exact:
-                add_exact_change(rope, spans, forces.states, first, section, bodies, factors, wrenches)
+                add_exact_change(rope, spans, forces.states, points, first, section, bodies, factors, wrenches)
             else:
-                add_passive_change(rope, spans, forces.states, first, section, bodies, factors, wrenches)
+                add_passive_change(rope, spans, forces.states, points, first, section, bodies, factors, wrenches)
         first = section.end
 
 
@@ -201,7 +200,7 @@ def add_stiffness_blocks(rope, forces, t, bodies, displacement_factor, velocity_
     """Add the diagonal blocks of the ends of all spans: see `forces.variation`."""
     spans, first = forces.spans, rope.first
     while first < rope.last:
-        section = measure_section(spans, forces.states, first, bodies, True)
+        section = measure_section(spans, forces.states, forces.points, first, bodies, True)
         stiffness = stiffness_of(rope, section, (displacement_factor, velocity_factor))
         pulled, row = no_force(), 0
         for k in range(first, section.end if stiffness > 0.0 else first):

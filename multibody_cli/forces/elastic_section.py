@@ -19,30 +19,30 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from multibody_cli.cables.moving import coordinate_change, slope_change_of, slope_of
 from multibody_cli.cables.span import (
     COINCIDENT,
     angle_of,
     arrival_angle,
     arrive,
-    changes_of,
     ends_of,
     leaving_angle,
     levers_of,
+    motions_of,
+    move_end,
     nearest_turn,
     on_disc,
     pull_change,
     pull_of,
+    rate_change_of,
     span_motion,
     turn_of,
-    twists_of,
-    velocities_of,
     wrap_angle,
 )
-from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.forces.cable import transverse_matrix
+from multibody_cli.forces.cable import add_coordinate_force, transverse_matrix
 from multibody_cli.forces.variation import add_wrench
 from multibody_cli.kernel import formula, kernel
-from multibody_cli.spatial.points import displacement_of
+from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 
 
@@ -57,10 +57,15 @@ class Section(NamedTuple):
 
 
 @kernel
-def count_turns(spans, states, rope, q):
-    """Write the angles of the ends in pulleys that turn, by the states and coordinates that count their turns."""
+def place_ends(spans, states, points, rope, q):
+    """Write the centres of ends that move in their bodies, and the angles of ends in pulleys that turn.
+
+    States and coordinates count the turns; it follows `moving.place_points`.
+    """
     for k in range(rope.first, rope.last):
         a, b = spans[k].a, spans[k].b
+        move_end(a, points)
+        move_end(b, points)
         if not a.slides:
             a.angle = a.reference + states[a.state].value - turn_of(a, q)
         if not b.slides:
@@ -68,12 +73,12 @@ def count_turns(spans, states, rope, q):
 
 
 @kernel
-def follow_turns(spans, states, rope, q, v, bodies):
-    """Write the rates of the states of all angles, or the angles themselves, after `count_turns`."""
+def follow_turns(spans, states, points, rope, q, v, bodies):
+    """Write the rates of the states of all angles, or the angles themselves, after `place_ends`."""
     for k in range(rope.first, rope.last):
         a, b = spans[k].a, spans[k].b
         ends = ends_of(a, b, bodies)
-        motion = span_motion(a, b, ends, bodies, velocities_of(a, b, bodies))
+        motion = span_motion(a, b, ends, bodies, motions_of(spans[k], points, bodies, True))
         if a.radius > 0.0:
             angle = angle_of(a, ends.e_a, ends.n_a, bodies)
             if a.slides:
@@ -96,7 +101,7 @@ def slipped(states, slip):
 
 
 @kernel
-def measure_section(spans, states, first, bodies, in_time):
+def measure_section(spans, states, points, first, bodies, in_time):
     """Measure the section whose first span is `first`; with its rates, or its changes along the motion change."""
     length, made, lengthening, feeding = 0.0, spans[first].made, 0.0, 0.0
     made += slipped(states, spans[first].slips[0])
@@ -104,7 +109,7 @@ def measure_section(spans, states, first, bodies, in_time):
     while not last:
         a, b = spans[k].a, spans[k].b
         ends = ends_of(a, b, bodies)
-        motion = span_motion(a, b, ends, bodies, twists_of(a, b, bodies, in_time))
+        motion = span_motion(a, b, ends, bodies, motions_of(spans[k], points, bodies, in_time))
         straight = math.sqrt(dot(ends.d, ends.d))
         length += straight
         lengthening += dot(ends.d, motion.dd) / max(straight, COINCIDENT)
@@ -134,11 +139,11 @@ def stretch_of(section):
 
 
 @kernel
-def energy_of(spans, states, rope, bodies) -> float:
-    """Return the elastic energy of a rope, J, after `count_turns`."""
+def energy_of(spans, states, points, rope, bodies) -> float:
+    """Return the elastic energy of a rope, J, after `place_ends`."""
     first, energy = rope.first, 0.0
     while first < rope.last:
-        section = measure_section(spans, states, first, bodies, True)
+        section = measure_section(spans, states, points, first, bodies, True)
         strain = stretch_of(section) - 1.0
         if strain > 0.0:
             energy += 0.5 * rope.stiffness * section.made * strain * strain
@@ -171,70 +176,80 @@ def pull_at(span, ends, tension, feed):
 
 
 @kernel
-def apply_pull(span, tension, feed, bodies):
-    """Apply the forces of a span to its bodies."""
+def add_pull(span, points, tension, feed, bodies, wrenches):
+    """Add the wrenches of a span; of the opposite tensions to the bias wrenches of the bodies."""
     a, b = span.a, span.b
     ends = ends_of(a, b, bodies)
     r_a, r_b = levers_of(a, b, ends, bodies)
     pull = pull_at(span, ends, tension, feed)
-    if a.row > 0:
-        apply_wrench(bodies[a.row], cross(r_a, pull.f) + pull.moment_a, pull.f)
-    if b.row > 0:
-        apply_wrench(bodies[b.row], pull.moment_b - cross(r_b, pull.f), -pull.f)
+    add_end_wrench(a, points, cross(r_a, pull.f) + pull.moment_a, pull.f, bodies, wrenches)
+    add_end_wrench(b, points, pull.moment_b - cross(r_b, pull.f), -pull.f, bodies, wrenches)
+
+
+@formula
+def add_end_wrench(end, points, moment, force, bodies, wrenches):
+    """Add a wrench on the body of an end, with that on the coordinate of an end that moves in it."""
+    if end.row > 0:
+        add_wrench(wrenches[end.row], moment, force)
+    if end.entry >= 0:
+        motion = points.motions[points.entries[end.entry].motion]
+        add_coordinate_force(motion, dot(force, slope_of(motion, bodies[end.row])), bodies, wrenches)
+
+
+@formula
+def add_bent_force(end, points, force, bodies, wrenches):
+    """Add the change of the force on the coordinate of an end that moves, by the change of its slope."""
+    if end.entry >= 0:
+        motion, body = points.motions[points.entries[end.entry].motion], bodies[end.row]
+        bent = slope_change_of(motion, body, load(body.dw), coordinate_change(motion, bodies))
+        add_coordinate_force(motion, dot(force, bent), bodies, wrenches)
 
 
 # --- stiffness and damping --------------------------------------------------------------------------------------------
 @kernel
-def add_exact_change(rope, spans, states, first, section, bodies, factors, wrenches):
+def add_exact_change(rope, spans, states, points, first, section, bodies, factors, wrenches):
     """Add the changes of the wrenches of a section that is not slack, with both factors."""
     displacement_factor, velocity_factor = factors
-    change = measure_section(spans, states, first, bodies, False)
+    change = measure_section(spans, states, points, first, bodies, False)
     stretch = stretch_of(section)
     tension, feed, viscous = tensions_of(rope, section)
     stretched = displacement_factor * stretching_of(section, change) / section.made
     quickened = velocity_factor * stretching_of(section, change) - stretched * section.feeding
     for k in range(first, section.end):
-        quickened += displacement_factor * rate_change(spans[k], stretch, bodies)
+        quickened += displacement_factor * rate_change(spans[k], points, stretch, bodies)
     quickened -= displacement_factor * change.feeding * stretching_of(section, section) / section.made
     elastic = rope.stiffness * stretched
     damped = rope.damping * quickened / section.made if tension > 0.0 else -elastic
     changes = elastic + damped, stretch * (elastic + damped) + stretched * viscous
     for k in range(first, section.end):
-        add_change(spans[k], (tension, feed), changes, displacement_factor, bodies, wrenches)
+        add_change(spans[k], points, (tension, feed), changes, displacement_factor, bodies, wrenches)
 
 
 @kernel
-def rate_change(span, stretch, bodies) -> float:
+def rate_change(span, points, stretch, bodies) -> float:
     """Return the part of a span in the change of dl/dt - s dL/dt, for constant velocities and stretch."""
     a, b = span.a, span.b
-    ends = ends_of(a, b, bodies)
-    r_a, r_b = levers_of(a, b, ends, bodies)
-    motion = span_motion(a, b, ends, bodies, changes_of(a, b, bodies))
-    pull = pull_at(span, ends, 1.0, stretch)
-    df, turn_a, turn_b = pull_change(a, b, ends, pull, motion, 1.0, (0.0, 0.0, 0.0))
-    w_a, v_a, w_b, v_b = velocities_of(a, b, bodies)
-    apart = v_b + cross(w_b, r_b) - v_a - cross(w_a, r_a)
-    swing = cross(w_b, motion.dr_b) - cross(w_a, motion.dr_a)
-    return dot(df, apart) + dot(pull.f, swing) - dot(turn_a, w_a) - dot(turn_b, w_b)
+    ends, changes = ends_of(a, b, bodies), motions_of(span, points, bodies, False)
+    motion, velocities = span_motion(a, b, ends, bodies, changes), motions_of(span, points, bodies, True)
+    return rate_change_of(a, b, ends, pull_at(span, ends, 1.0, stretch), motion, velocities, changes, bodies)
 
 
 @kernel
-def add_change(span, tensions, changes, displacement_factor, bodies, wrenches):
+def add_change(span, points, tensions, changes, displacement_factor, bodies, wrenches):
     """Add the changes of the wrenches of a span by its motion, and by `changes` of T and N."""
     a, b = span.a, span.b
     ends = ends_of(a, b, bodies)
     r_a, r_b = levers_of(a, b, ends, bodies)
     more, fed = pull_at(span, ends, *changes), pull_at(span, ends, *tensions)
-    motion = span_motion(a, b, ends, bodies, changes_of(a, b, bodies))
+    motion = span_motion(a, b, ends, bodies, motions_of(span, points, bodies, False))
     df, turn_a, turn_b = pull_change(a, b, ends, fed, motion, tensions[0], (0.0, 0.0, 0.0))
     f = more.f + displacement_factor * df
     turn_a, turn_b = more.moment_a + displacement_factor * turn_a, more.moment_b + displacement_factor * turn_b
-    if a.row > 0:
-        moved = displacement_factor * cross(motion.dr_a, fed.f)
-        add_wrench(wrenches[a.row], cross(r_a, f) + moved + turn_a, f)
-    if b.row > 0:
-        moved = displacement_factor * cross(motion.dr_b, fed.f)
-        add_wrench(wrenches[b.row], turn_b - cross(r_b, f) - moved, -f)
+    bent, moved_a, moved_b = displacement_factor * fed.f, cross(motion.dr_a, fed.f), cross(motion.dr_b, fed.f)
+    add_end_wrench(a, points, cross(r_a, f) + displacement_factor * moved_a + turn_a, f, bodies, wrenches)
+    add_end_wrench(b, points, turn_b - cross(r_b, f) - displacement_factor * moved_b, -f, bodies, wrenches)
+    add_bent_force(a, points, bent, bodies, wrenches)
+    add_bent_force(b, points, -bent, bodies, wrenches)
 
 
 @formula
@@ -254,18 +269,17 @@ def across_of(rope, section, ends, displacement_factor):
 
 
 @kernel
-def add_passive_change(rope, spans, states, first, section, bodies, factors, wrenches):
+def add_passive_change(rope, spans, states, points, first, section, bodies, factors, wrenches):
     """Add the changes of the wrenches of a section by the stretch, and by displacements across its spans."""
-    change, stretch = measure_section(spans, states, first, bodies, False), stretch_of(section)
+    change, stretch = measure_section(spans, states, points, first, bodies, False), stretch_of(section)
     factor = stiffness_of(rope, section, factors) * stretching_of(section, change)
     for k in range(first, section.end):
         a, b = spans[k].a, spans[k].b
         ends = ends_of(a, b, bodies)
         r_a, r_b = levers_of(a, b, ends, bodies)
         along = pull_at(spans[k], ends, factor, factor * stretch)
-        moved = displacement_of(bodies[b.row], r_b) - displacement_of(bodies[a.row], r_a)
+        of_a, of_b = motions_of(spans[k], points, bodies, False)
+        moved = of_b.v + cross(of_b.w, r_b) - (of_a.v + cross(of_a.w, r_a))
         f = along.f + across_of(rope, section, ends, factors[0]) @ moved
-        if a.row > 0:
-            add_wrench(wrenches[a.row], cross(r_a, f) + along.moment_a, f)
-        if b.row > 0:
-            add_wrench(wrenches[b.row], along.moment_b - cross(r_b, f), -f)
+        add_end_wrench(a, points, cross(r_a, f) + along.moment_a, f, bodies, wrenches)
+        add_end_wrench(b, points, along.moment_b - cross(r_b, f), -f, bodies, wrenches)

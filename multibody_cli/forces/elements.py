@@ -5,7 +5,7 @@ To add a force element: a file with its `ELEMENT` (`forces.contract`), and its p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import reduce
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
@@ -184,12 +184,15 @@ def coupled_pairs(tables: Iterable[Records], points: CablePoints, spans: Records
             rows = [int(record[name]) for name in element.bodies]
             pairs += pairwise([row for row in rows if row > 0])
             if element.cable:
-                cable = slice(int(record["first"]), int(record["last"]))
-                pairs += neighbors(points.entries[cable])
-                pairs += combinations(moved_by(points, cable), 2)
+                cable = range(int(record["first"]), int(record["last"]))
+                entries = points.entries[cable.start : cable.stop]
+                pairs += neighbors(entries)
+                pairs += combinations(moved_by(points, cable, entries["row"].tolist()), 2)
             if element.spans:
                 own = spans[int(record["first"]) : int(record["last"])]
-                pairs += pairwise(row for row in [own["a"]["row"][0], *own["b"]["row"]] if row > 0)
+                rows = [int(row) for row in (own["a"]["row"][0], *own["b"]["row"])]
+                pairs += pairwise(row for row in rows if row > 0)
+                pairs += combinations(moved_by(points, {*own["a"]["entry"], *own["b"]["entry"]}, rows), 2)
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
@@ -200,11 +203,11 @@ def neighbors(entries: Records) -> list[tuple[int, int]]:
     return [(rows[i], rows[k]) for i, k in combinations(range(len(rows)), 2) if all(surfaces[i + 1 : k])]
 
 
-def moved_by(points: CablePoints, cable: slice) -> list[int]:
-    """Rows of moving bodies to which a cable with points that move in bodies applies wrenches; none of others."""
-    moving = [motion for motion in points.motions if cable.start <= motion["entry"] < cable.stop and motion["address"]]
-    rows = [row for motion in moving for row in (int(motion["child"]), int(motion["parent"]))]
-    return sorted({row for row in (*points.entries["row"][cable].tolist(), *rows) if row > 0}) if rows else []
+def moved_by(points: CablePoints, entries: Collection[int], rows: Iterable[int]) -> list[int]:
+    """Rows of moving bodies to which an element on `rows` applies wrenches, if some of its `entries` move in bodies."""
+    moving = [motion for motion in points.motions if int(motion["entry"]) in entries and motion["address"]]
+    of_joints = [int(motion[name]) for motion in moving for name in ("child", "parent")]
+    return sorted({row for row in (*rows, *of_joints) if row > 0}) if moving else []
 
 
 def warnings_for(forces: Forces) -> tuple[Integers, ...]:

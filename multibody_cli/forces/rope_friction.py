@@ -31,12 +31,12 @@ ROUND_OFF = 1e-14
 
 
 @kernel
-def let_slip(spans, states, rope, bodies):
+def let_slip(spans, states, points, rope, bodies):
     """Move the states of the guides of a rope to the slips that meet the law of friction.
 
-    It follows `count_turns` and `follow_turns`.
+    It follows `place_ends` and `follow_turns`.
     """
-    measure_guides(spans, states, rope, bodies)
+    measure_guides(spans, states, points, rope, bodies)
     sweep, moved = 0, True
     while moved and sweep < SWEEPS:
         moved, first = False, rope.first
@@ -71,7 +71,7 @@ def store_energy(state, energy):
 
 
 @kernel
-def measure_guides(spans, states, rope, bodies):
+def measure_guides(spans, states, points, rope, bodies):
     """Store length, material and grip of all sections, with the slips at the start of the step."""
     for k in range(rope.first, rope.last):
         if spans[k].slips[0] >= 0:
@@ -79,7 +79,7 @@ def measure_guides(spans, states, rope, bodies):
             state.value = state.start
     first = rope.first
     while first < rope.last:
-        measured, section = measure_section(spans, states, first, bodies, True), spans[first].section
+        measured, section = measure_section(spans, states, points, first, bodies, True), spans[first].section
         section.length, section.made = measured.length, measured.made
         if spans[first].slips[0] >= 0:
             section.grip = math.exp(spans[first].friction * turn_at(spans[first - 1], spans[first], bodies))

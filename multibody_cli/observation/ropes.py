@@ -15,10 +15,10 @@ from multibody_cli.spatial.products import dot
 def observe(system, state, work, rows, samples, k):
     """Store the length of each straight part, its rate, and the tension of its section."""
     spans = system.constraints.tables[ROPES]
-    move_ends(spans, system.constraints.points, work.bodies)
+    move_ends(spans, system.constraints.points)
     for j in range(len(spans)):
         a, b = spans[j].a, spans[j].b
         ends = ends_of(a, b, work.bodies)
         samples.span_length[k, j] = math.sqrt(dot(ends.d, ends.d))
-        samples.span_rate[k, j] = lengthening_rate(a, b, ends, work.bodies)
+        samples.span_rate[k, j] = lengthening_rate(spans[j], system.constraints.points, ends, work.bodies)
         samples.span_tension[k, j] = work.rows[spans[j].first_row].multiplier + spans[j].pretension

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from multibody_cli.cables.moving import update_points
+from multibody_cli.cables.moving import place_points
 from multibody_cli.cables.rope import LOOSE, follow, mark, move_ends
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.capstan import GUIDE
@@ -75,8 +75,8 @@ def mark_ropes(system: System, spans: Records, q: Floats, v: Floats, time: float
     """
     work, placed, material = workspace_for(system), q.copy(), np.full(len(spans), np.nan)
     update_kinematics(system, time, placed, v.copy(), np.zeros_like(v), work)
-    update_points(system.forces.points, placed, v.copy())
-    move_ends(spans, system.forces.points, work.bodies)
+    place_points(system.forces.points, placed)
+    move_ends(spans, system.forces.points)
     mark(spans, work.bodies, placed, material)
     places = work.bodies["x"], spans["a"]["centre"], spans["b"]["centre"]
     reach = max(system.tree.length, *(np.abs(one).max() for one in places))
@@ -168,8 +168,9 @@ def follow_ropes(model: Model, state: State, before: Floats) -> None:
     for k in range(1, parts + 1):
         placed = start + (k / parts) * change
         update_kinematics(model.system, state.time[0], placed, state.v.copy(), np.zeros_like(state.v), work)
-        update_points(model.system.forces.points, placed, state.v.copy())
-        move_ends(spans, model.system.forces.points, work.bodies)
+        place_points(model.system.forces.points, placed)
+        move_ends(spans, model.system.forces.points)
+        move_ends(elastic, model.system.forces.points)
         lost = follow(spans, states, work.bodies, placed), follow(elastic, states, work.bodies, placed)
     if lost[0] >= 0:
         name = model.names.rows[spans[lost[0]]["first_row"]]

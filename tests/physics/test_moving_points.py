@@ -54,12 +54,19 @@ PAIRS = {
 }
 
 
-def scene_of(pair, moving, settings, **sections):
+WHEEL = {"body": "b", "point": [0, 0.4, -0.2], "radius": 0.06, "axis": [0, 1, 0]}
+DISC = {"body": "a", "point": [0.1, 0.5, 0.1], "radius": 0.08, "axis": [0.6, 0.8, 0], "slides": True}
+
+
+def scene_of(pair, moving, settings, elastic=False, **sections):
+    """A spring along a path through the point, or an elastic rope that leads over a wheel and a disc as well."""
     fixed, (body, coordinate, place) = PAIRS[pair]
     point = {"body": body, "coordinate": coordinate, "moving": place} if moving else fixed
     far = {"body": "world", "point": [0.9, -0.4, 0.3]} if fixed["body"] != "world" else {"body": "a"}
     near = {"body": "c", "point": [0.1, 0.05, -0.1]}
     spring = {"path": [far, point, near], "stiffness": 400, "damping": 3, "rest_length": 0.6}
+    if elastic:
+        spring = {"over": [far, point, DISC, WHEEL, near], "stiffness": 400, "damping": 3, "tension": 40}
     own = METHODS[settings["method"]].own_integrator
     integrator = {} if own else {"integrator": "rk4"}
     return {
@@ -80,10 +87,12 @@ def run_of(scene):
     return sink.trajectory()
 
 
-def differences(pair, settings):
+def differences(pair, settings, elastic=False):
     """Largest differences of channels between a path with the moving point and with the fixed one."""
-    fixed, moving = (run_of(scene_of(pair, one, settings)) for one in (False, True))
-    paths = ("springs/s/length", "springs/s/force", "joints/slide/q", "joints/turn/v", "joints/wrist/acceleration")
+    fixed, moving = (run_of(scene_of(pair, one, settings, elastic)) for one in (False, True))
+    own = ("strain", "tension") if elastic else ("length", "force")
+    paths = (*(f"springs/s/{name}" for name in own),
+             "joints/slide/q", "joints/turn/v", "joints/wrist/acceleration")  # fmt: skip
     values = [[found.channel(path).values for found in (fixed, moving)] for path in paths]
     assert np.ptp(values[0][0]) > 0.01
     return np.array([np.abs(other - one).max() / (1.0 + np.abs(one).max()) for one, other in values])
@@ -93,17 +102,19 @@ REDUCED = ["aba", "redmax", "symbolic", "variational"]
 pairs = pytest.mark.parametrize("pair", PAIRS)
 
 
+@pytest.mark.parametrize("elastic", [False, True], ids=["path", "rope"])
 @pytest.mark.parametrize("method", REDUCED)
 @pairs
-def test_a_point_that_moves_as_a_point_of_another_body_is_that_point(method, pair):
-    assert differences(pair, {"method": method}).max() < 1e-11
+def test_a_point_that_moves_as_a_point_of_another_body_is_that_point(method, pair, elastic):
+    assert differences(pair, {"method": method}, elastic).max() < 1e-11
 
 
+@pytest.mark.parametrize("elastic", [False, True], ids=["path", "rope"])
 @pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
 @pytest.mark.parametrize("method", REDUCED[:3])
 @pairs
-def test_implicit_steps_are_the_same(integrator, method, pair):
-    assert differences(pair, {"method": method, "integrator": integrator, "step": 5e-3}).max() < 1e-11
+def test_implicit_steps_are_the_same(integrator, method, pair, elastic):
+    assert differences(pair, {"method": method, "integrator": integrator, "step": 5e-3}, elastic).max() < 1e-11
 
 
 @pytest.mark.parametrize(
@@ -111,11 +122,12 @@ def test_implicit_steps_are_the_same(integrator, method, pair):
     [("baraff", "rk4", 4), ("baraff", "linearly_implicit_euler", 1), ("baraff", "sdirk2", 2),
      ("variational_maximal", None, 2)],
 )  # fmt: skip
+@pytest.mark.parametrize("elastic", [False, True], ids=["path", "rope"])
 @pairs
-def test_maximal_coordinates_agree_with_the_order_of_the_step(method, integrator, order, pair):
+def test_maximal_coordinates_agree_with_the_order_of_the_step(method, integrator, order, pair, elastic):
     """Off the manifold of the joint, within a step, the two points differ."""
     settings = {"method": method, **({"integrator": integrator} if integrator else {})}
-    coarse, fine = (differences(pair, {**settings, "step": h}) for h in (2.5e-3, 1.25e-3))
+    coarse, fine = (differences(pair, {**settings, "step": h}, elastic) for h in (2.5e-3, 1.25e-3))
     assert coarse.max() < 0.05
     assert (fine < 1e-12).all() if coarse.max() < 1e-12 else fine.max() < 1.5 * coarse.max() / 2**order
 
@@ -199,14 +211,21 @@ def test_lengths_rates_and_moment_arms_are_those_of_the_written_path(method):
         assert value["muscles/m/velocity"][k] == pytest.approx(np.dot(slopes, v[k]), abs=1e-7)
 
 
-def test_exact_stiffness_and_damping_are_derivatives_of_the_force():
-    """Of joints on the ground, whose motion subspaces are constant: K = d tau/dq and D = d tau/dv."""
+@pytest.mark.parametrize("elastic", [False, True], ids=["path", "rope"])
+def test_exact_stiffness_and_damping_are_derivatives_of_the_force(elastic):
+    """Of joints on the ground, whose motion subspaces are constant: K = d tau/dq and D = d tau/dv.
+
+    The elastic rope is always taut, and leads over a disc and a wheel as well.
+    """
     path = [
         {"body": "a", "coordinate": "turn", "moving": ["0.2 + 0.1*q", "0.1*q**2", "0.3*sin(q)"]},
         {"body": "b", "coordinate": "slide", "moving": ["q**3", "0.5 + 0.3*q", "-0.2*cos(2*q)"]},
         {"body": "world", "coordinate": "turn", "moving": [0.5, "sin(2*q)/4", "0.4 - 0.2*q"]},
     ]
     spring = {"path": path, "stiffness": 300, "damping": 20, "rest_length": 0.3}
+    if elastic:
+        over = [*path[:2], DISC, {**WHEEL, "sense": -1}, path[2]]
+        spring = {"over": over, "stiffness": 30, "damping": 2, "tension": 3000}
     joints = {name: JOINTS[name] for name in ("slide", "turn")}
     bodies = dict.fromkeys("ab", BLOCK)
     scene = scene_of("slide", True, {"method": "aba"}, springs={"s": spring}, joints=joints, bodies=bodies)

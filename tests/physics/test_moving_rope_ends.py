@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from multibody_cli import MemorySink, load
 from multibody_cli.errors import SceneError
@@ -70,6 +71,72 @@ def test_a_load_on_a_moving_end_is_driven_by_the_slope_of_its_place(method, turn
     assert np.abs(found("energy/ledger_residual")).max() < (1e-9 if method in EXACT else 1e-2)
 
 
+EA, T0 = 400.0, 15.0
+
+
+def motion_on_a_screw(times, turned):
+    """Turn of the screw, height of the load and tensions of an elastic rope, by their equations of motion in SciPy."""
+
+    def tensions(y):
+        q, z, angle = y[:3]
+        rise, made = P * (q + 0.5 * q * q), 1.0 + T0 / EA
+        if turned:
+            lengths, material = np.array([2.0 - z, 2.0 + rise]), 2.0 / made + np.array([-R * angle, R * angle])
+        else:
+            lengths, material = np.array([1.5 + rise - z]), np.array([1.5 / made])
+        return EA * np.maximum(lengths / material - 1.0, 0.0)
+
+    def rates(_, y):
+        T = tensions(y)
+        N = T + T * T / (2.0 * EA)
+        pull = -P * (1.0 + y[0]) * T[-1]
+        return (*y[3:], pull / J, T[0] / M - G, R * (N[-1] - N[0]) / J)
+
+    y = solve_ivp(rates, (0.0, times[-1]), np.zeros(6), "DOP853", times, rtol=1e-12, atol=1e-13, max_step=1e-2).y
+    return y[0], y[1], np.array([tensions(one) for one in y.T])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_load_on_an_elastic_rope_from_a_moving_end(method, turned):
+    """The tension drives the screw by the slope of its place; the rope leads over a wheel that it turns, or not."""
+    wheel = {"body": "wheel", "radius": R, "axis": [0, 1, 0], "sense": 1}
+    moving = {**END, "moving": [0.6, 0, f"-1 - {P}*q - {0.5 * P}*q**2"]} if turned else END
+    over = [{"body": "load"}, *([wheel] if turned else []), moving]
+    given = scene(over, "springs", method, stiffness=EA, tension=T0)
+    given["simulation"]["step"] = 5e-4
+    found = run_of(given)
+    q, z, tensions = motion_on_a_screw(found("time"), turned)
+    order = 1e-9 if method in (*EXACT, "baraff") else 1e-5
+    np.testing.assert_allclose(found("joints/screw/q"), q, rtol=0, atol=order)
+    np.testing.assert_allclose(found("joints/load/q"), z, rtol=0, atol=order)
+    tension = found("springs/rope/tension").reshape(len(q), -1)
+    np.testing.assert_allclose(tension, tensions, rtol=0, atol=2.0 * EA * order)
+    assert np.ptp(q) > 0.1
+    exchanged = np.ptp(found("energy/potential"))
+    assert exchanged > 0.5
+    bound = 1e-9 if method in (*EXACT, "baraff") else 1e-4
+    assert np.abs(found("energy/ledger_residual")).max() < bound * exchanged
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("section", "tension", "more"), [
+    ("constraints", "multiplier", {}),
+    ("springs", "tension", {"stiffness": EA, "tension": T0}),
+])  # fmt: skip
+def test_an_end_that_stays_where_it_is_is_a_fixed_one(method, section, tension, more):
+    """The same numbers, while its coordinate moves on."""
+    runs = []
+    for end in ({"coordinate": "screw", "moving": [0.4, "0*q", 0.5]}, {"point": [0.4, 0, 0.5]}):
+        given = scene([{"body": "world", **end}, {"body": "load"}], section, method, **more)
+        given["joints"]["screw"]["v"] = 3.0
+        runs.append(run_of(given))
+    for path in ("screw/q", "load/q", "load/v"):
+        np.testing.assert_array_equal(*(found(f"joints/{path}") for found in runs))
+    np.testing.assert_array_equal(*(found(f"{section}/rope/{tension}") for found in runs))
+    assert runs[0]("joints/screw/q")[-1] == pytest.approx(1.2, abs=1e-9)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_rates_of_straight_parts_are_derivatives_of_their_lengths(method):
     moving = {"body": "load", "coordinate": "screw", "moving": ["0.3*q", "0.1*cos(q)", "-0.2*q"]}
@@ -81,10 +148,9 @@ def test_rates_of_straight_parts_are_derivatives_of_their_lengths(method):
     assert np.abs(between).max() < 5e-3
 
 
-def test_moving_points_of_elastic_ropes_and_beside_friction_are_refused():
+def test_moving_points_beside_friction_are_refused():
     guide = {"body": "wheel", "point": [0, 0, 0.1], "friction": 0.2}
     for section, over, more, message in (
-        ("springs", [END, {"body": "load"}], {"stiffness": 100}, "not supported by elastic ropes"),
         ("constraints", [END, guide, {"body": "load"}], {}, "not supported by ropes with `friction`"),
         ("constraints", [{**END, "coordinate": "spin"}, {"body": "load"}], {}, "unknown joint `spin`"),
         ("constraints", [{**END, "range": [0, 1]}, {"body": "load"}], {}, "range"),

@@ -199,7 +199,7 @@ class Bench:
         spans = self.constraints.tables[TABLES.index(ROPES)]
         bodies, points = records(self.bodies(T)[0]), self.constraints.points
         update_points(points, numbers, self.coordinates(T)[1])
-        move_ends(spans, points, bodies)
+        move_ends(spans, points)
         mark(spans, bodies, numbers, np.zeros(len(spans)))
 
     def bodies(self, t):
