@@ -22,7 +22,8 @@ import math
 
 import numpy as np
 
-from multibody_cli.cables.span import angle_of, ends_of, nearest_turn
+from multibody_cli.cables.moving import place_points
+from multibody_cli.cables.span import angle_of, ends_of, move_end, nearest_turn
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.products import cross, dot
 
@@ -58,8 +59,8 @@ def grip_of(spans, states, guide, bodies) -> float:
 
 
 @kernel
-def displacement_at(spans, guide, bodies, ends) -> float:
-    """Return the displacement of a rope over a guide while its bodies move to other poses, m.
+def displacement_at(spans, points, guide, bodies, q, ends, q_end) -> float:
+    """Return the displacement of a rope over a guide while its bodies and coordinates move to others, m.
 
     No end turns by more than half a turn about its pulley.
     """
@@ -67,14 +68,15 @@ def displacement_at(spans, guide, bodies, ends) -> float:
     for k in range(guide.first_span, guide.last_span):
         share = guide.share if k >= guide.span else guide.share - 1.0
         if share != 0.0:
-            total -= share * lengthening_of(spans[k].a, spans[k].b, bodies, ends)
+            total -= share * lengthening_of(spans[k].a, spans[k].b, points, bodies, q, ends, q_end)
     return total
 
 
 @formula
-def lengthening_of(a, b, bodies, ends):
-    """Lengthening of a span with the material that its pulleys take up, while its bodies move to other poses."""
-    old, new = ends_of(a, b, bodies), ends_of(a, b, ends)
+def lengthening_of(a, b, points, bodies, q, ends, q_end):
+    """Lengthening of a span with the material that its pulleys take up, while its bodies and coordinates move."""
+    old = placed_ends(a, b, points, bodies, q)
+    new = placed_ends(a, b, points, ends, q_end)
     change = math.sqrt(dot(new.d, new.d)) - math.sqrt(dot(old.d, old.d))
     if a.radius > 0.0:
         turned = angle_of(a, new.e_a, new.n_a, ends) - angle_of(a, old.e_a, old.n_a, bodies)
@@ -83,3 +85,13 @@ def lengthening_of(a, b, bodies, ends):
         turned = angle_of(b, new.e_b, new.n_b, ends) - angle_of(b, old.e_b, old.n_b, bodies)
         change -= b.radius * b.sense * nearest_turn(turned, 0.0)
     return change
+
+
+@formula
+def placed_ends(a, b, points, bodies, q):
+    """Ends of a span for poses of bodies and coordinates."""
+    if max(a.entry, b.entry) >= 0:
+        place_points(points, q)
+        move_end(a, points)
+        move_end(b, points)
+    return ends_of(a, b, bodies)

@@ -46,7 +46,6 @@ from multibody_cli.spec.over import (
     PulleySpec,
     is_turned,
     require_belt,
-    require_fixed_points,
     require_turned_ends,
     turning_of,
 )
@@ -94,8 +93,6 @@ class RopeSpec(ConstraintSpec):
             raise located_error("expected a length above 0 m", "length")
         if self.length is not None and self.row_count > 1:
             raise located_error("the rope has several sections: give the `slack` of each instead", "length")
-        if self.has_friction:
-            require_fixed_points(self.over, "by ropes with `friction`: omit one of them")
         return self
 
     @property

@@ -1,7 +1,8 @@
 """Capstan friction of ropes (`constraints.capstan`): rows of the slip, and limits in proportion to the tensions.
 
 The row of a guide has the terms of the row of its section, which is made length less length: those of the spans before
-the guide with the factor -1 for a rope.  The sum of the rates of the section is 0 while it is taut.
+the guide with the factor -1 for a rope, as wrenches on bodies (`brakes`).  The sum of the rates of the section is 0
+while it is taut.
 
 The tensions on both sides of a guide follow from the impulses of the step: at the end of a section that of its row, and
 from there back with the friction of each guide.  They determine the limits, which are iterated as those of joints are.
@@ -14,17 +15,19 @@ import math
 
 from multibody_cli.constraints.capstan import grip_of
 from multibody_cli.constraints.elements import ROPES
+from multibody_cli.constraints.rows import write_wrench
+from multibody_cli.contact_solver.brakes import write_wrench_at
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.joint_friction import next_limit
 from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS
 from multibody_cli.kernel import kernel
 from multibody_cli.model import JointFriction
-from multibody_cli.spatial.memory import load_force, store_force
+from multibody_cli.spatial.memory import load, load_force
 
 
 def most_terms(table: JointFriction) -> int:
-    """Return the number of terms of the rows of all guides."""
-    return int((table.guides["last_term"] - table.guides["first_term"]).sum())
+    """Return the largest number of terms of the rows of all guides: two for each of a coordinate."""
+    return 2 * int((table.guides["last_term"] - table.guides["first_term"]).sum())
 
 
 @kernel
@@ -42,16 +45,32 @@ def write_guide_rows(system, work, step, joint_friction, term) -> int:
             for k in range(guide.first_term, guide.last_term):
                 share = guide.share if k >= guide.middle_term else guide.share - 1.0
                 if share != 0.0:
-                    of = work.terms[k]
-                    step.terms[term] = of
-                    store_force(step.terms[term], share * load_force(of))
-                    term += 1
+                    term = write_share(work.terms[k], share, system.constraints.points, work.bodies, step.terms, term)
         for j in range(PER_CONTACT):
             rows = step.rows[row + j]
             rows.first_term, rows.last_term = first, term if j == 1 else first
             rows.rate = rows.bias = 0.0
         row += PER_CONTACT
     return term
+
+
+@kernel
+def write_share(of, share, points, bodies, terms, k) -> int:
+    """Write a share of a term of a section as term k; return the number of the next term.
+
+    That of a coordinate with which a point moves is its dual wrench, on child and parent of the joint.
+    """
+    if of.iv < 0:
+        W = share * load_force(of)
+        write_wrench(terms[k], of.body, W.t, W.f)
+        return k + 1
+    m = 0
+    while points.motions[m].iv != of.iv:
+        m += 1
+    motion = points.motions[m]
+    W, at = (share * of.coefficient) * load_force(motion), load(bodies[motion.frame].x)
+    k = write_wrench_at(motion.parent, -W, at, bodies, terms, k)
+    return write_wrench_at(motion.child, W, at, bodies, terms, k)
 
 
 @kernel

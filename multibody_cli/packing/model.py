@@ -123,7 +123,7 @@ def pack_model(
     add_rotors(layout.rotors, rows_of_joints, packed, rows, tables)
     add_section(loaded, "springs", context)
     add_section(loaded, "muscles", context)
-    guides = pack_guides(tables.records_of(rope.TABLE), rows)
+    guides = pack_guides(tables.records_of(rope.TABLE), rows, packer.cables.pack())
     joint_friction = pack_joint_friction(scene, layout, packed.tree, packer.paths, guides, packer.account)
     contacts = pack_contacts(loaded, layout.rows, packed.frames, layout.markers, joint_friction, packer.account)
     actuators = ActuatorPacker(packer, rows_of_joints, simulation.step)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from multibody_cli.cables.lines import CablePoints
 from multibody_cli.cables.moving import place_points
 from multibody_cli.cables.rope import LOOSE, follow, mark, move_ends
 from multibody_cli.constraint_solver.solver import update_kinematics
@@ -32,11 +33,14 @@ class PackedGuides(Immutable, eq=False):
     moved: tuple[int, ...]
 
 
-def pack_guides(spans: Records, rows: RowPacker) -> PackedGuides:
+def pack_guides(spans: Records, rows: RowPacker, points: CablePoints) -> PackedGuides:
     """Return the guides with friction along the spans of ropes and belts, in their order."""
     table, section = [], spans["first_row"]
-    bodies = np.stack([spans["a"]["row"], spans["b"]["row"]], axis=1)
-    last_terms = spans["first_term"] + (bodies > 0).sum(axis=1)
+    entries = np.stack([spans["a"]["entry"], spans["b"]["entry"]], axis=1)
+    bodies = np.stack([spans["a"]["row"], spans["b"]["row"], np.zeros(len(spans), int)], axis=1)
+    last_terms = spans["first_term"] + (bodies > 0).sum(axis=1) + (entries >= 0).sum(axis=1)
+    for motion in points.motions:  # a rope may act on joints alone
+        bodies[(entries == motion["entry"]).any(axis=1), 2] = max(motion["child"], motion["parent"])
     for k in np.flatnonzero(spans["friction"]):
         first, *_, last = np.flatnonzero(section == section[k])
         terms = (spans["first_term"][first], spans["first_term"][k], last_terms[last])

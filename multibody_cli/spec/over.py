@@ -87,13 +87,6 @@ def require_turned_ends(entries: list[OverEntry], *place: str) -> list[OverEntry
     return entries
 
 
-def require_fixed_points(entries: Sequence[Attachment], reason: str) -> None:
-    """Refuse points that move in their bodies."""
-    for k, one in enumerate(entries):
-        if isinstance(one, GuideSpec) and one.moving is not None:
-            raise located_error(f"points that move in their bodies are not supported {reason}", "over", k, "moving")
-
-
 def require_belt(entries: Sequence[OverEntry]) -> None:
     """Refuse a belt through guides, and one that turns no pulley."""
     for k, one in enumerate(entries):

@@ -179,7 +179,9 @@ def update_slip_changes(system, work, contact_work, step, h, q, v) -> bool:
     for g in range(len(table.guides)):
         p = len(table.moved) - len(table.guides) + g
         if contact_work.joint_friction.grip[g] > 0.0:
-            rate = displacement_at(spans, table.guides[g], work.bodies, step.discrete_motions) / h
+            guide, points = table.guides[g], system.constraints.points
+            moved = displacement_at(spans, points, guide, work.bodies, q, step.discrete_motions, step.q)
+            rate = moved / h
             change = rate - contact_work.step.velocity_after[row + PER_CONTACT * p + 1]
             if abs(change - changes[p, 0]) > tolerance * system.tree.length:
                 changes[p, 0] = change

@@ -136,7 +136,13 @@ def roped(pair, moving, settings, one_sided):
     scene = scene_of(pair, moving, settings, gravity=[1, 2, -9.81])
     path = scene.pop("springs")["s"]["path"]
     length = start_length(pair)
-    if one_sided == "rope":
+    if one_sided == "friction":
+        path[1] = {**path[1], "friction": 0.3}
+        if not METHODS[settings["method"]].own_integrator:  # of first order, so that errors of the step are larger
+            step = 2e-4 if METHODS[settings["method"]].maximal else 1e-3
+            scene["simulation"] |= {"integrator": "semi_implicit_euler", "step": step}
+        scene["gravity"] = [1, 2, -9.81] if pair == "slide" else [-1, -2, 9.81]  # so that the rope is taut
+    if one_sided in ("rope", "friction"):
         return {**scene, "constraints": {"s": {"type": "rope", "over": path, "length": length}}}
     limits = [None, length] if pair == "slide" else [length, None]  # a rope or a strut, whichever is loaded
     bounds = {"limits": limits} if one_sided else {"length": length}
@@ -148,8 +154,13 @@ def start_length(pair):
     return float(run_of(scene_of(pair, False, {"method": "aba"})).channel("springs/s/length").values[0])
 
 
-@pytest.mark.parametrize(("pair", "one_sided"), [*itertools.product(PAIRS, [False, True]), ("slide", "rope")])
-@every_method
+ROPES = [*itertools.product(METHODS, PAIRS, [False, True]), *((method, "slide", "rope") for method in METHODS)]
+WITH_FRICTION = [*((method, "slide") for method in METHODS), *((method, "back") for method in REDUCED)]
+
+
+@pytest.mark.parametrize(
+    ("method", "pair", "one_sided"), [*ROPES, *((method, pair, "friction") for method, pair in WITH_FRICTION)]
+)
 def test_ropes_through_points_that_move(method, pair, one_sided):
     """The start is moved onto the constraint; maximal coordinates differ by errors of the step."""
     settings = {"method": method, "duration": 0.2}
@@ -160,6 +171,10 @@ def test_ropes_through_points_that_move(method, pair, one_sided):
         np.testing.assert_allclose(other, one, atol=bound * (1.0 + np.abs(one).max()), err_msg=path)
     assert np.abs(moving.channel("constraints/s/error").values).max() < 1e-9 or one_sided
     assert np.abs(fixed.channel("constraints/s/multiplier").values).max() > 1.0
+    if one_sided == "friction":
+        one, other = (found.channel("constraints/s/friction").values for found in (fixed, moving))
+        np.testing.assert_allclose(other, one, atol=bound * (1.0 + np.abs(one).max()))
+        assert np.abs(one).max() > 0.1
 
 
 # --- lengths, moment arms, and derivatives ----------------------------------------------------------------------------
