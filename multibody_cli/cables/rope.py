@@ -115,8 +115,8 @@ def around(over: Sequence[OverEntry]) -> list[OverEntry]:
 def _end(one: Attachment, feeds: bool, context: PackingContext) -> tuple[Any, ...]:
     """Return the constants of an end of a span, at which material is fed or not: the fields of END."""
     row, centre = context.attachment(one.body, one.point)
+    entry = context.cable([one])[0] if moving_coordinates([one]) else -1
     if not isinstance(one, PulleySpec):
-        entry = context.cable([one])[0] if moving_coordinates([one]) else -1
         return row, centre, np.zeros(3), np.zeros(3), 0.0, 0.0, True, -1, -1, 0.0, -1, 0.0, 0.0, entry
     axis = context.direction(one.body, one.axis)
     across = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
@@ -125,7 +125,7 @@ def _end(one: Attachment, feeds: bool, context: PackingContext) -> tuple[Any, ..
     state = context.state()
     if feeds:
         context.state()
-    own = one.radius, float(one.sense), not feeds, iq, iv, turn, state, 0.0, 0.0, -1
+    own = one.radius, float(one.sense), not feeds, iq, iv, turn, state, 0.0, 0.0, entry
     return row, centre, axis, across, *own
 
 

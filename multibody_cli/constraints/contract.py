@@ -19,8 +19,10 @@ from pydantic import Field
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import kernel_parameter
+from multibody_cli.nodes import NodePath
 from multibody_cli.spec import Quantity
 from multibody_cli.spec.entries import EntrySpec
+from multibody_cli.spec.path import coordinates_of
 
 
 class ConstraintSpec(EntrySpec):
@@ -49,6 +51,11 @@ class ConstraintSpec(EntrySpec):
     UNDEFINED: ClassVar[str] = "change the initial position"
     WITHOUT_SLOPE: ClassVar[str | None] = None
     SLACKENS: ClassVar[bool] = False
+
+    @property
+    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
+        """Coordinates of joints: those with which its points move, each once, unless it names others."""
+        return coordinates_of(self.points)
 
     @property
     def row_count(self) -> int:

@@ -34,7 +34,7 @@ from multibody_cli.nodes import NodePath
 from multibody_cli.spatial.products import ZERO, dot
 from multibody_cli.spec import BodyPoint, Fraction, PositiveLength
 from multibody_cli.spec.entries import PackingContext, placed
-from multibody_cli.spec.path import PointsOrName, coordinates_of
+from multibody_cli.spec.path import PointsOrName
 from multibody_cli.spec.points import Attachment
 
 
@@ -88,11 +88,6 @@ class DistanceSpec(ConstraintSpec):
     def points(self) -> Sequence[tuple[NodePath, Attachment]]:
         """Its points from end to end."""
         return placed("between", self.between) if self.between else placed("path", self.path or ())
-
-    @property
-    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
-        """Coordinates with which its points move in their bodies, each once."""
-        return coordinates_of(self.points)
 
 
 DISTANCE = np.dtype(

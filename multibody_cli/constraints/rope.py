@@ -49,7 +49,6 @@ from multibody_cli.spec.over import (
     require_turned_ends,
     turning_of,
 )
-from multibody_cli.spec.path import coordinates_of
 from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import located_error
 from multibody_cli.spec.signal import signal_schema
@@ -114,11 +113,6 @@ class RopeSpec(ConstraintSpec):
     def points(self) -> Sequence[tuple[NodePath, Attachment]]:
         """Points and centres of pulleys from end to end."""
         return placed("over", self.over)
-
-    @property
-    def coordinates(self) -> Sequence[tuple[NodePath, str]]:
-        """Coordinates with which its points move in their bodies, each once."""
-        return coordinates_of(self.points)
 
     @property
     def turning(self) -> Sequence[tuple[NodePath, str, Vector]]:

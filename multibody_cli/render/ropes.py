@@ -1,8 +1,8 @@
 """Ropes and belts in pictures: straight parts as bars, and arcs on pulleys as tubes, from their first instant.
 
 The ends of a straight part stay where they are at the first instant in the bodies that carry the pulleys, which is
-exact as long as the straight part keeps its direction to them.  A point that moves in its body is where it is at each
-instant.
+exact as long as the straight part keeps its direction to them.  A point or a centre that moves in its body is where it
+is at each instant, and no arc is drawn about the latter.
 """
 
 from __future__ import annotations
@@ -95,18 +95,22 @@ def rope_parts(
     closed = spec.closed if isinstance(spec, ElasticRopeSpec) else isinstance(spec, BeltSpec)
     label = f"{'spring' if elastic else 'constraint'} {name}"
     around = [*discs, *discs[:1]] if closed else discs
+    carriers = {k: (discs[k].carrier, discs[k].centre) for k in moving}
+    shifts = {k: moving[k] - motion.point(body, _local(motion, body, at)) for k, (body, at) in carriers.items()}
     ends = [_straight(a, b) for a, b in itertools.pairwise(around)]
     for k, ((a, b), points) in enumerate(zip(itertools.pairwise(around), ends, strict=True)):
         local = np.array([_local(motion, one.carrier, point) for one, point in zip((a, b), points, strict=True)])
-        if moving.keys() & {k, k + 1}:
+        beside = k, (k + 1) % len(discs)
+        if shifts.keys() & set(beside):
             carried = [motion.point(one.carrier, point) for one, point in zip((a, b), local, strict=True)]
-            places: list[Floats] = [moving.get(k + n, place) for n, place in enumerate(carried)]
+            places = [place + shifts.get(j, 0.0) for j, place in zip(beside, carried, strict=True)]
             yield Bar(label, (GROUND, GROUND), np.asarray(np.round(np.stack(places), 6)), cable, 1.0, STEEL)
         else:
             yield Bar(label, (a.carrier, b.carrier), local, cable, 1.0, STEEL)
     corners = itertools.pairwise([*ends, *ends[:1]] if closed else ends)
-    for disc, (before, after) in zip(around[1:], corners, strict=False):
-        arc = disc.arc(before[1], after[0]) if disc.radius else np.zeros((0, 3))
+    for k, (disc, (before, after)) in enumerate(zip(around[1:], corners, strict=False), start=1):
+        fixed = disc.radius and k % len(discs) not in shifts
+        arc = disc.arc(before[1], after[0]) if fixed else np.zeros((0, 3))
         if len(arc):
             yield Solid(label, "joints", disc.carrier, tube(_local(motion, disc.carrier, arc), radius), STEEL)
 

@@ -74,7 +74,7 @@ class BetweenSpec(EntrySpec):
 
 def placed(field: str, points: Sequence[Attachment]) -> list[tuple[NodePath, Attachment]]:
     """Points of one field, each with its place; that of a surface is the place of its fields."""
-    return [((field, k, *(("wrap",) if point.ORIENTED else ())), point) for k, point in enumerate(points)]
+    return [((field, k, *(("wrap",) if hasattr(point, "wrap") else ())), point) for k, point in enumerate(points)]
 
 
 def split_coordinate(word: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from multibody_cli.spec import units
 from multibody_cli.spec.catalogue import Catalogue
 from multibody_cli.spec.geometry import Direction, Vector
 from multibody_cli.spec.path import MovingPoint
-from multibody_cli.spec.points import Attachment, BodyPoint
+from multibody_cli.spec.points import Attachment
 from multibody_cli.spec.quantities import PositiveLength, Quantity, WholeNumber, located_error
 
 Coefficient = Annotated[
@@ -24,18 +24,23 @@ Coefficient = Annotated[
 ]
 
 
+_UNSUPPORTED = {"range": "the length of a rope does not jump: use a spring along a `path`"}
+
+
 class GuideSpec(MovingPoint):
     """An end of a rope, or a guide through which it slides; it may move in its body with a coordinate of a joint."""
 
     EXAMPLE = "{body: NAME, point: [x, y, z], friction: mu}"
+    UNSUPPORTED = _UNSUPPORTED
 
     friction: Coefficient = 0.0
 
 
-class PulleySpec(BodyPoint):
-    """A disc of a body, in whose groove a rope lies."""
+class PulleySpec(MovingPoint):
+    """A disc of a body, in whose groove a rope lies; its centre may move in the body with a coordinate of a joint."""
 
     EXAMPLE = "{body: NAME, radius: r, axis: [x, y, z], sense: 1}"
+    UNSUPPORTED = _UNSUPPORTED
     ORIENTED: ClassVar[bool] = True
 
     radius: PositiveLength = Field(description="Radius at which the rope lies, m; `point` is the centre.")

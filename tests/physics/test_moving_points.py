@@ -59,13 +59,17 @@ DISC = {"body": "a", "point": [0.1, 0.5, 0.1], "radius": 0.08, "axis": [0.6, 0.8
 
 
 def scene_of(pair, moving, settings, elastic=False, **sections):
-    """A spring along a path through the point, or an elastic rope that leads over a wheel and a disc as well."""
+    """A spring along a path through the point, or an elastic rope that leads over a wheel and a disc as well.
+
+    The point may be the centre of another disc, whose axis has the direction of that of its joint.
+    """
     fixed, (body, coordinate, place) = PAIRS[pair]
-    point = {"body": body, "coordinate": coordinate, "moving": place} if moving else fixed
+    point = {"body": body, "coordinate": coordinate, "moving": place} if moving else dict(fixed)
     far = {"body": "world", "point": [0.9, -0.4, 0.3]} if fixed["body"] != "world" else {"body": "a"}
     near = {"body": "c", "point": [0.1, 0.05, -0.1]}
     spring = {"path": [far, point, near], "stiffness": 400, "damping": 3, "rest_length": 0.6}
     if elastic:
+        point |= {"radius": 0.03, "axis": [0, 1, 0], "slides": True} if elastic == "disc" else {}
         spring = {"over": [far, point, DISC, WHEEL, near], "stiffness": 400, "damping": 3, "tension": 40}
     own = METHODS[settings["method"]].own_integrator
     integrator = {} if own else {"integrator": "rk4"}
@@ -102,7 +106,7 @@ REDUCED = ["aba", "redmax", "symbolic", "variational"]
 pairs = pytest.mark.parametrize("pair", PAIRS)
 
 
-@pytest.mark.parametrize("elastic", [False, True], ids=["path", "rope"])
+@pytest.mark.parametrize("elastic", [False, "rope", "disc"])
 @pytest.mark.parametrize("method", REDUCED)
 @pairs
 def test_a_point_that_moves_as_a_point_of_another_body_is_that_point(method, pair, elastic):
@@ -122,7 +126,7 @@ def test_implicit_steps_are_the_same(integrator, method, pair, elastic):
     [("baraff", "rk4", 4), ("baraff", "linearly_implicit_euler", 1), ("baraff", "sdirk2", 2),
      ("variational_maximal", None, 2)],
 )  # fmt: skip
-@pytest.mark.parametrize("elastic", [False, True], ids=["path", "rope"])
+@pytest.mark.parametrize("elastic", [False, "rope", "disc"])
 @pairs
 def test_maximal_coordinates_agree_with_the_order_of_the_step(method, integrator, order, pair, elastic):
     """Off the manifold of the joint, within a step, the two points differ."""
@@ -226,11 +230,11 @@ def test_lengths_rates_and_moment_arms_are_those_of_the_written_path(method):
         assert value["muscles/m/velocity"][k] == pytest.approx(np.dot(slopes, v[k]), abs=1e-7)
 
 
-@pytest.mark.parametrize("elastic", [False, True], ids=["path", "rope"])
+@pytest.mark.parametrize("elastic", [False, "rope", "pulleys", "belt"])
 def test_exact_stiffness_and_damping_are_derivatives_of_the_force(elastic):
     """Of joints on the ground, whose motion subspaces are constant: K = d tau/dq and D = d tau/dv.
 
-    The elastic rope is always taut, and leads over a disc and a wheel as well.
+    The elastic rope is always taut, and leads over a disc and a wheel as well, whose centres move with `pulleys`.
     """
     path = [
         {"body": "a", "coordinate": "turn", "moving": ["0.2 + 0.1*q", "0.1*q**2", "0.3*sin(q)"]},
@@ -239,8 +243,11 @@ def test_exact_stiffness_and_damping_are_derivatives_of_the_force(elastic):
     ]
     spring = {"path": path, "stiffness": 300, "damping": 20, "rest_length": 0.3}
     if elastic:
-        over = [*path[:2], DISC, {**WHEEL, "sense": -1}, path[2]]
-        spring = {"over": over, "stiffness": 30, "damping": 2, "tension": 3000}
+        discs = DISC, {**WHEEL, "sense": -1}
+        if elastic != "rope":
+            discs = [{**{key: one[key] for key in one if key != "point"}, **path[k]} for k, one in enumerate(discs)]
+        over = [*path[:2], *discs, path[2]] if elastic != "belt" else discs
+        spring = {"over": over, "closed": elastic == "belt", "stiffness": 30, "damping": 2, "tension": 3000}
     joints = {name: JOINTS[name] for name in ("slide", "turn")}
     bodies = dict.fromkeys("ab", BLOCK)
     scene = scene_of("slide", True, {"method": "aba"}, springs={"s": spring}, joints=joints, bodies=bodies)

@@ -279,12 +279,20 @@ def random_fields(kind, rng):
             yield {"over": [other, {"body": "b", "point": e}]}
             yield {"over": [moved, {**moved, "body": "b"}, other, ends[0]]}
             yield {"over": [moved, {**b, "sense": -1, "slides": True}, other, b, {**c, "slides": True}, other, a]}
+            place = {key: moved[key] for key in ("coordinate", "moving")}
+            rides, slides = ({key: one[key] for key in one if key != "point"} | place for one in (b, c))
+            yield {"over": [moved, rides, {**slides, "slides": True}, {**a, "sense": -1}]}
+            yield {"over": [{**slides, "body": "a"}, rides, ends[1]]}
         case "belt":
             a, b, c = (
                 {"body": x, "point": y, "radius": 0.1, "axis": z} for x, y, z in (("a", s, n), ("b", n, e), ("c", e, p))
             )
             yield {"over": [a, {**b, "sense": -1}]}
             yield {"over": [{**a, "slides": True}, b, {**c, "slides": True}]}
+            place = {"coordinate": "j1", "moving": [f"{n[0]} + 0.3*q", f"{n[1]} - 0.2*q**2", f"sin(q) + {n[2]}"]}
+            rides, slides = ({key: one[key] for key in one if key != "point"} | place for one in (a, c))
+            yield {"over": [rides, {**b, "sense": -1}]}
+            yield {"over": [rides, b, {**slides, "slides": True}]}
         case "point_on_plane":
             for b, c in (("a", "b"), ("world", "b"), ("c", "world")):
                 yield {"point": {"body": b, "point": p}, "plane": {"body": c, "normal": n, "position": s}}
