@@ -8,16 +8,19 @@ force in this distribution, and leave displacements to one side.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from multibody_cli.initial.linearized_motion import null_space
 from multibody_cli.kernel import Flags, Floats
 
 PRESSED = 1e-12
-"""Multiplier of a one-sided row, relative to the largest force, from which it counts as pressed."""
+"""Multiplier of a one-sided row, relative to the largest force of its part, from which it counts as pressed."""
 
 LEAST_NORM = 1e-7
 """Factor of the multipliers beside the unbalanced forces, relative to the rows: it selects those of the least norm.
@@ -34,8 +37,8 @@ class Balance(NamedTuple):
     N: Floats
 
 
-def balance(forces: Floats, G: Floats, equality: Flags, touching: Flags) -> Balance:
-    """Return the multipliers that balance forces best.
+def balance(forces: Floats, G: Floats, equality: Flags, touching: Flags, least: Floats) -> Balance:
+    """Return the multipliers that balance forces best, of each part of coordinates and rows by itself.
 
     Parameters
     ----------
@@ -43,38 +46,51 @@ def balance(forces: Floats, G: Floats, equality: Flags, touching: Flags) -> Bala
         The forces (n,) and the Jacobian (m, n) of the rows.
     equality, touching
         Which rows (m,) are equalities, and which others may press.
+    least
+        Size (n,) of forces that counts in each coordinate.
     """
+    x, active = np.zeros(len(G)), equality.copy()
+    for columns, rows in _parts(G):
+        own = G[np.ix_(rows, columns)]
+        size = float(np.maximum(np.abs(forces), least)[columns].max(initial=0.0))
+        x[rows], active[rows] = _balance(forces[columns], own, equality[rows], touching[rows], size)
+    return Balance(x, active, motions(G[active]))
+
+
+def _balance(forces: Floats, G: Floats, equality: Flags, touching: Flags, size: float) -> tuple[Floats, Flags]:
+    """Return the multipliers of one part with forces of a size, and which rows are active."""
     active = equality.copy()
-    N = motions(G[active])
-    if touching.any():
-        own, left = (G[touching] @ N).T, -N.T @ forces
-        factor = LEAST_NORM * np.abs(own).max(initial=0.0) * np.eye(own.shape[1])
-        pressing, _ = nnls(np.vstack([own, factor]), np.append(left, np.zeros(own.shape[1])))
-        pressed = pressing > PRESSED * np.abs(forces).max(initial=0.0)
-        active[np.flatnonzero(touching)[pressed]] = True
-        x = np.zeros(len(G))
-        x[active & ~equality] = np.linalg.lstsq(own[:, pressed], left, rcond=RANK)[0]
-        x += multipliers(forces + G.T @ x, G, equality)
-        return Balance(x, active, motions(G[active]))
-    return Balance(multipliers(forces, G, active), active, N)
+    if not touching.any():
+        return multipliers(forces, G, active), active
+    N, x = motions(G[active]), np.zeros(len(G))
+    own, left = (G[touching] @ N).T, -N.T @ forces
+    factor = LEAST_NORM * np.abs(own).max(initial=0.0) * np.eye(own.shape[1])
+    pressing, _ = nnls(np.vstack([own, factor]), np.append(left, np.zeros(own.shape[1])))
+    pressed = pressing > PRESSED * size
+    active[np.flatnonzero(touching)[pressed]] = True
+    x[active & ~equality] = np.linalg.lstsq(own[:, pressed], left, rcond=RANK)[0]
+    return x + multipliers(forces + G.T @ x, G, equality), active
 
 
 def motions(G: Floats) -> Floats:
     """Return a basis (n, k) of the motions that rows (m, n) allow: coordinates without a row in common do not mix."""
-    basis, row_sets, left = [], G != 0.0, np.ones(G.shape[1], np.bool_)
-    while left.any():
-        own, last = np.zeros(len(left), np.bool_), 0
-        own[np.argmax(left)] = True
-        while np.count_nonzero(own) > last:
-            last = int(np.count_nonzero(own))
-            own |= row_sets[(row_sets & own).any(axis=1)].any(axis=0)
-        part = G[np.ix_((row_sets & own).any(axis=1), own)]
-        basis.append(np.zeros((len(left), np.count_nonzero(own))))
-        basis[-1][own] = np.eye(len(basis[-1].T))
+    basis = []
+    for columns, rows in _parts(G):
+        part = G[np.ix_(rows, columns)]
+        basis.append(np.zeros((len(columns), part.shape[1])))
+        basis[-1][columns] = np.eye(part.shape[1])
         if len(part):
             basis[-1] = basis[-1] @ null_space(part)
-        left &= ~own
     return np.hstack(basis) if basis else np.zeros((0, 0))
+
+
+def _parts(G: Floats) -> Iterator[tuple[Flags, Flags]]:
+    """Yield the coordinates (n,) that rows join, and these rows (m,): sets without a row in common."""
+    joined = G != 0.0
+    acts = csr_array(joined.astype(float))
+    count, labels = connected_components(acts.T @ acts, directed=False)
+    for own in (labels == k for k in range(count)):
+        yield own, joined[:, own].any(axis=1)
 
 
 def multipliers(forces: Floats, G: Floats, active: Flags) -> Floats:

@@ -33,10 +33,13 @@ from multibody_cli.statics.contact_rows import OF_CONTACT, Changed, ContactForce
 from multibody_cli.statics.search import TOUCHING, Equilibrium, Place, Search
 
 LOADED = 1e-7
-"""Normal force of a contact, relative to the largest force of its group, from which it presses."""
+"""Normal force of a contact, relative to the forces in a coordinate that it balances, from which it presses.
+
+Those of the lighter one of its bodies count: their size is at least that of their inertia.
+"""
 
 ROUND_OFF = 1e-12
-"""The same relative to the forces that cancel each other without contacts."""
+"""The same relative to the largest force of its group, and to those that cancel each other without contacts."""
 
 
 class Hold(NamedTuple):
@@ -115,10 +118,10 @@ class HeldPosition(Search):
             touching = ~self._equality & self._holonomic & (errors <= TOUCHING)
             touching[normals] |= self._contacts["impulse"][:, 0] > 0.0
             found, taken = self._balanced(forces, G, groups, touching)
-            loaded = np.zeros(len(taken), np.bool_)
+            sizes = LOADED * self._sizes_of_forces(forces, G, found.x)
+            loaded = taken & (np.abs(G * found.x[:, None]) > sizes).any(axis=1)
             for _, rows, weight in groups:
-                largest = np.abs(found.x[rows]).max(initial=0.0)
-                loaded[rows] = taken[rows] & (found.x[rows] > max(LOADED * largest, ROUND_OFF * weight))
+                loaded[rows] &= found.x[rows] > ROUND_OFF * max(weight, np.abs(found.x[rows]).max(initial=0.0))
             if found.exists and not loaded[normals[touching[normals]]].all():
                 pressed = touching.copy()  # contacts without force have no friction either
                 pressed[normals] &= loaded[normals]

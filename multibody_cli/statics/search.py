@@ -181,8 +181,9 @@ class Search:
         self._holonomic = np.asarray(model.system.rows["holonomic"]) == 1
         mass, length = float(tree.links["mass"].sum()), tree.length
         self._square = max(tree.rate**2, float(np.linalg.norm(tree.gravity)) / length)  # of the least rate that counts
-        self._weight = mass * length**2 * self._square
         self._start, self._steps, self._way = state.q.copy(), 0, 0.0
+        inertia = np.diag(self._mass_matrix(state.q, np.eye(len(self._free))))
+        self._least = self._square * np.maximum(inertia, np.finfo(float).eps * mass * length**2)  # of massless ones
 
     def solve(self) -> Equilibrium:
         """Return the equilibrium.
@@ -198,14 +199,16 @@ class Search:
             scale = self._scale(here)
             round_off = np.maximum(BALANCED * scale, ROUND_OFF * np.abs(K).max(axis=1, initial=0.0))
             is_balanced = bool((np.abs(here.unbalanced) <= round_off).all())
-            if size <= NOTHING * scale:
+            if (np.abs(here.unbalanced) <= NOTHING * scale).all():
                 return self._found(here)
             step = _step(K, here.unbalanced, BALANCED * scale)
             if size >= 0.5 * best and (is_balanced or np.abs(step).max(initial=0.0) <= BALANCED):
                 return self._found(here)
             best = min(best, size)
             after = self._moved(here, step)
-            if not _is_symmetric(K, max(scale, _largest(K))) and (after is None or _size(after) > 0.9 * size):
+            if not _is_symmetric(K, np.maximum(scale, np.abs(K).max(axis=1, initial=0.0))) and (
+                after is None or _size(after) > 0.9 * size
+            ):
                 after = self._moved(here, _limited(np.linalg.lstsq(K, here.unbalanced, rcond=RANK)[0])) or after
             if after is None:
                 if is_balanced:
@@ -222,7 +225,7 @@ class Search:
         forces = self._sizes * self._forces.at(q, np.zeros(len(self._weights)))[self._free]
         G, errors = self._rows(q)
         touching = ~self._equality & (errors <= TOUCHING)
-        return Place(q, forces, G, errors, balance(forces, G, self._equality, touching))
+        return Place(q, forces, G, errors, balance(forces, G, self._equality, touching, self._least))
 
     def _rows(self, q: Floats) -> tuple[Floats, Floats]:
         """Return the scaled Jacobian and errors of all rows."""
@@ -289,19 +292,22 @@ class Search:
             part *= 0.5
         return None
 
-    def _scale(self, here: Place) -> float:
-        """Return the size of the forces that balance, J."""
-        return max(self._weight, _largest(here.forces), _largest(here.G.T * here.balance.x))
+    def _sizes_of_forces(self, forces: Floats, G: Floats, x: Floats) -> Floats:
+        """Return the size of the forces that balance in each coordinate (n,), J: at least that of its inertia."""
+        of_rows = np.abs(G.T * x).max(axis=1, initial=0.0)
+        return np.asarray(np.maximum(np.maximum(self._least, np.abs(forces)), of_rows))
+
+    def _scale(self, here: Place) -> Floats:
+        """Return the size of the forces that balance along each motion (k,), J."""
+        sizes = self._sizes_of_forces(here.forces, here.G, here.balance.x)
+        return np.asarray(np.max(np.where(here.balance.N != 0.0, sizes[:, None], 0.0), axis=0, initial=0.0))
 
     def _second_variation(self, here: Place) -> tuple[SecondDerivatives, Floats]:
         """Return the stiffness with samples of its error, and the least error of its diagonal (k,)."""
         N, x = here.balance.N, self._weights * here.balance.x
-        weights = self._square * self._mass_matrix(here.q, np.eye(len(N)))
-        of_rows = np.abs(here.G.T * here.balance.x).max(axis=1, initial=0.0)
-        sizes = np.maximum(np.maximum(np.diag(weights), np.abs(here.forces)), of_rows)
-        least = np.max(np.where(N != 0.0, sizes[:, None], 0.0), axis=0, initial=0.0)  # of each motion by itself
-        found = self._forces.second_variation(here.q, x, self._whole(N), least)
-        return found, np.finfo(float).eps * np.einsum("ik,ij,jk->k", N, weights, N)
+        weights = self._square * self._mass_matrix(here.q, N)
+        found = self._forces.second_variation(here.q, x, self._whole(N), self._scale(here))
+        return found, np.finfo(float).eps * np.diag(weights)
 
     # --- results --------------------------------------------------------------------------------------------------
     def _found(self, here: Place) -> Equilibrium:
@@ -345,7 +351,7 @@ class Search:
         (K, samples, *_), least = self._second_variation(here)
         still = second_variation(K, samples, least)[0].still
         along = still @ (still.T @ here.unbalanced)
-        if _largest(along) > BALANCED * self._scale(here):
+        if (np.abs(along) > BALANCED * self._scale(here)).any():
             return self._failure(here, "nothing holds it", along)
         return self._failure(here, reason)
 
@@ -358,17 +364,17 @@ class Search:
         return NoEquilibrium(reason, state, coordinate)
 
 
-def _step(K: Floats, forces: Floats, zero: float) -> Floats:
+def _step(K: Floats, forces: Floats, zero: Floats) -> Floats:
     """Return the step (k,) of Newton's method with the forces, of limited size, along which they do work.
 
-    A stiffness below `zero` may be round-off.
+    A stiffness below `zero` (k,) may be round-off.
     """
     if len(K) == 0:
         return forces
-    scale = scales(np.maximum(np.maximum(np.abs(K), np.abs(K.T)), zero * np.eye(len(K))))
+    scale = scales(np.maximum(np.maximum(np.abs(K), np.abs(K.T)), np.diag(zero)))
     scaled = scale[:, None] * K * scale
     stiffness, axes = np.linalg.eigh(0.5 * (scaled + scaled.T))
-    least = np.maximum(zero * np.sum((scale[:, None] * axes) ** 2, axis=0), 1e-300)
+    least = np.maximum(zero @ (scale[:, None] * axes) ** 2, 1e-300)
     if (stiffness > least).all():
         return _limited(scale * np.linalg.solve(scaled, scale * forces))
     along = axes.T @ (scale * forces) / np.maximum(np.abs(stiffness), least)
@@ -391,5 +397,5 @@ def _largest(values: Floats) -> float:
     return float(np.abs(values).max(initial=0.0))
 
 
-def _is_symmetric(K: Floats, scale: float) -> bool:
-    return bool(np.abs(K - K.T).max(initial=0.0) <= ASYMMETRY * scale)
+def _is_symmetric(K: Floats, scale: Floats) -> bool:
+    return bool((np.abs(K - K.T) <= ASYMMETRY * np.maximum.outer(scale, scale)).all())

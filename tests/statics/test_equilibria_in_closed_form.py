@@ -243,3 +243,39 @@ def test_a_step_into_a_limit_without_a_force_ends_on_it() -> None:
         f"springs: {{s: {{stiffness: 10, rest_length: 2, {ends}}}, t: {{stiffness: 5, rest_length: 2, {others}}}}}"
     )
     np.testing.assert_allclose(found.found.state.q, [0.0, -0.2], rtol=0, atol=1e-12)
+
+
+# --- light beside heavy -----------------------------------------------------------------------------------------------
+def beside_heavy(light: str, mass: float) -> Statics:
+    """Return the equilibrium of a pendulum of 1 kg and 1 m, beside one of another mass that starts at 0.3 rad."""
+
+    def rod(name: str, m: float) -> str:
+        inertia = f"{{principal: [{m / 100!r}, {m / 100!r}, {m / 100!r}]}}"
+        return f"{name}: {{mass: {m!r}, inertia: {inertia}, com: [0, 0, -1]}}"
+
+    return solved(f"""bodies: {{{rod("heavy", mass)}, {rod("light", 1.0)}}}
+joints:
+  other: {{type: revolute, axis: [0, 1, 0], child: heavy, q: 0.3}}
+  hinge: {{type: revolute, axis: [0, 1, 0], child: light, {light}}}""")
+
+
+@pytest.mark.parametrize("mass", [1.0, 1e6, 1e9, 1e12, 1e14])
+def test_a_heavy_pendulum_is_no_scale_of_a_light_one(mass: float) -> None:
+    """The light one hangs, presses its limit with m g l sin(q), and swings back from 2 rad with a spring."""
+    hanging = beside_heavy("q: 0.5", mass)
+    assert (hanging["hinge"], hanging.stability) == (pytest.approx(0.0, abs=1e-9), "stable")
+    np.testing.assert_allclose(hanging.found.stiffness, sorted([9.81, 9.81 * mass]), rtol=1e-9)
+    pressed = beside_heavy("q: 0.5, limits: [0.4, null]", mass)
+    assert pressed["hinge"] == pytest.approx(0.4, abs=1e-9)
+    assert [one.force for one in pressed.rows] == [pytest.approx(9.81 * math.sin(0.4), rel=1e-9)]
+    sprung = beside_heavy("q: 2, stiffness: 30", mass)
+    assert sprung["hinge"] == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(sprung.found.stiffness, sorted([9.81 + 30, 9.81 * mass]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("mass", [1.0, 1e9, 1e14])
+def test_a_pendulum_on_its_top_that_touches_a_limit_falls_to_the_other_side(mass: float) -> None:
+    """Its weight at the top, 1e-15 N m of the rounding of pi, presses nothing, for any mass of its neighbor."""
+    found = beside_heavy(f"q: {math.pi!r}, limits: [{math.pi!r}, null]", mass)
+    assert (found.stability, found.open) == ("unstable", ("joints.hinge",))
+    assert beside_heavy("q: 0, limits: [0, null]", mass).stability == "stable"

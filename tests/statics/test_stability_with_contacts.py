@@ -354,3 +354,29 @@ def test_a_heavy_body_elsewhere_changes_nothing(alone: str, mass: float) -> None
     np.testing.assert_allclose(two.found.stiffness, one.found.stiffness, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(two.contacts["world:stone"], one.contacts["world:stone"], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(two.contacts["world:heavy"], [0, 0, mass * G], atol=1e-9 * mass)
+
+
+# --- stacks -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("aside", [0.0, 0.15])
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(1.0, 1.0), (1e3, 1.0), (1e6, 1.0), (1e7, 1.0), (1e9, 1.0), (1.0, 1e3), (1.0, 1e6)]
+)
+def test_a_stack_of_light_and_heavy_boxes_is_held(lower: float, upper: float, aside: float) -> None:
+    """Each contact carries its part of the weight, by the moments about the edges; round-off is that of the heavy box.
+
+    Friction holds both boxes, in a set of 3 dimensions for each one that slides and spins by itself.
+    """
+
+    def box(name: str, mass: float, x: float, z: float) -> str:
+        shape = "{type: box, size: [0.4, 0.4, 0.4]}"
+        inertia = f"inertia: {{principal: [{mass / 10!r}, {mass / 10!r}, {mass / 10!r}]}}"
+        return f"{name}: {{mass: {mass!r}, {inertia}, position: [{x!r}, 0, {z!r}], shapes: [{shape}]}}"
+
+    text = scene(f"{box('low', lower, 0.0, 0.2)}, {box('up', upper, aside, 0.6)}", PLANE, 0.5)
+    found = mbsim.equilibrium(text)
+    assert (found.stability, found.set_dimension, found.redundant) == ("stable", 6, 12)
+    round_off = 1e-13 * G * max(lower, upper)
+    np.testing.assert_allclose(found.contacts["low:up"], [0, 0, upper * G], rtol=1e-9, atol=round_off)
+    np.testing.assert_allclose(found.contacts["world:low"], [0, 0, (lower + upper) * G], rtol=1e-9, atol=round_off)
+    moment = sum(one.force[2] * one.point[0] for one in found.points if one.pair == "low:up")
+    assert moment == pytest.approx(upper * G * aside, rel=1e-6, abs=round_off)
