@@ -14,13 +14,14 @@ Source: Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 3 and 8, for th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.implicit.linearization import compute_constraint_jacobian, compute_mass_matrix, differentiate_forces
-from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.kernel import Flags, bound_kernel, kernel, template
 from multibody_cli.linalg.vectors import copy
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.methods.aba import ABA
@@ -78,9 +79,7 @@ def linearization_of(model: Model, state: State) -> Linearization:
     scaled = G / np.sqrt(np.diag(M)) / _wrenches_of(work, system.tree.length)[:, None]
     equality, bases = system.rows["one_sided"] == 0, []
     for rows in (equality, equality & (system.rows["holonomic"] == 1)):
-        basis = (
-            np.linalg.qr(null_space(scaled[rows]) / np.sqrt(np.diag(M))[:, None])[0] if rows.any() else np.eye(len(M))
-        )
+        basis = motions(scaled[rows], 1.0 / np.sqrt(np.diag(M)))
         bases.append(np.zeros((model.nv, basis.shape[1])))
         bases[-1][free] = basis
     return Linearization(free, M, G, *bases)
@@ -92,6 +91,34 @@ def _wrenches_of(work: Work, length: float) -> Floats:
     sizes = np.maximum(np.linalg.norm(terms["f"], axis=1), np.linalg.norm(terms["t"], axis=1) / length)
     of_rows = [sizes[row["first_term"] : row["last_term"]].max(initial=0.0) for row in work.rows]
     return np.array([size or 1.0 for size in of_rows])
+
+
+def motions(G: Floats, sizes: Floats | None = None) -> Floats:
+    """Return a basis (n, k) of the motions that rows (m, n) allow: coordinates without a row in common do not mix.
+
+    It is orthonormal, also in coordinates of other sizes (n,) than those of the rows.  Rows of round-off count as 0.
+    """
+    basis, lengths = [], np.linalg.norm(G, axis=1)
+    G = G[lengths > ROUND_OFF * lengths.max(initial=0.0)]
+    for columns, rows in parts(G):
+        own = null_space(G[np.ix_(rows, columns)]) if rows.any() else np.eye(int(np.count_nonzero(columns)))
+        if sizes is not None:
+            own = np.linalg.qr(sizes[columns, None] * own)[0]
+        basis.append(np.zeros((len(columns), own.shape[1])))
+        basis[-1][columns] = own
+    return np.hstack(basis) if basis else np.zeros((0, 0))
+
+
+def parts(G: Floats) -> Iterator[tuple[Flags, Flags]]:
+    """Yield coordinates (n,) that rows (m, n) join, and these rows (m,): parts without a row in common."""
+    acts, left = G != 0.0, np.ones(G.shape[1], np.bool_)
+    while left.any():
+        own, last = np.arange(len(left)) == np.argmax(left), 0
+        while np.count_nonzero(own) > last:
+            last = int(np.count_nonzero(own))
+            own |= acts[acts[:, own].any(axis=1)].any(axis=0)
+        yield own, acts[:, own].any(axis=1)
+        left &= ~own
 
 
 def null_space(G: Floats) -> Floats:

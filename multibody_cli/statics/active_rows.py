@@ -8,15 +8,12 @@ force in this distribution, and leave displacements to one side.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
-from multibody_cli.initial.linearized_motion import null_space
+from multibody_cli.initial.linearized_motion import motions, parts
 from multibody_cli.kernel import Flags, Floats
 
 PRESSED = 1e-12
@@ -50,7 +47,7 @@ def balance(forces: Floats, G: Floats, equality: Flags, touching: Flags, least: 
         Size (n,) of forces that counts in each coordinate.
     """
     x, active = np.zeros(len(G)), equality.copy()
-    for columns, rows in _parts(G):
+    for columns, rows in parts(G):
         own = G[np.ix_(rows, columns)]
         size = float(np.maximum(np.abs(forces), least)[columns].max(initial=0.0))
         x[rows], active[rows] = _balance(forces[columns], own, equality[rows], touching[rows], size)
@@ -70,27 +67,6 @@ def _balance(forces: Floats, G: Floats, equality: Flags, touching: Flags, size: 
     active[np.flatnonzero(touching)[pressed]] = True
     x[active & ~equality] = np.linalg.lstsq(own[:, pressed], left, rcond=RANK)[0]
     return x + multipliers(forces + G.T @ x, G, equality), active
-
-
-def motions(G: Floats) -> Floats:
-    """Return a basis (n, k) of the motions that rows (m, n) allow: coordinates without a row in common do not mix."""
-    basis = []
-    for columns, rows in _parts(G):
-        part = G[np.ix_(rows, columns)]
-        basis.append(np.zeros((len(columns), part.shape[1])))
-        basis[-1][columns] = np.eye(part.shape[1])
-        if len(part):
-            basis[-1] = basis[-1] @ null_space(part)
-    return np.hstack(basis) if basis else np.zeros((0, 0))
-
-
-def _parts(G: Floats) -> Iterator[tuple[Flags, Flags]]:
-    """Yield the coordinates (n,) that rows join, and these rows (m,): sets without a row in common."""
-    joined = G != 0.0
-    acts = csr_array(joined.astype(float))
-    count, labels = connected_components(acts.T @ acts, directed=False)
-    for own in (labels == k for k in range(count)):
-        yield own, joined[:, own].any(axis=1)
 
 
 def multipliers(forces: Floats, G: Floats, active: Flags) -> Floats:

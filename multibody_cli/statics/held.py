@@ -25,9 +25,10 @@ from scipy.sparse.csgraph import connected_components
 
 from multibody_cli.contacts.contract import Records
 from multibody_cli.immutable import replace
+from multibody_cli.initial.linearized_motion import motions
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model, State
-from multibody_cli.statics.active_rows import Balance, motions
+from multibody_cli.statics.active_rows import Balance
 from multibody_cli.statics.bounded_forces import Cones, Forces, least_forces
 from multibody_cli.statics.contact_rows import OF_CONTACT, Changed, ContactForces
 from multibody_cli.statics.search import TOUCHING, Equilibrium, Place, Search

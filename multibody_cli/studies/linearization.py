@@ -31,14 +31,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.errors import ArgumentError
 from multibody_cli.forces.elements import ELASTIC_ROPES, MUSCLES
 from multibody_cli.forces.states import load_states
 from multibody_cli.immutable import replace
+from multibody_cli.implicit.linearization import compute_mass_matrix
 from multibody_cli.initial.linearized_motion import Linearization, linearization_of
-from multibody_cli.kernel import records
+from multibody_cli.kernel import Flags, records
 from multibody_cli.methods.aba import ABA
 from multibody_cli.model import Floats, Integers, Model, State, System
 from multibody_cli.spec.rotations import cross_matrix
@@ -233,7 +235,9 @@ class _Linearizer:
         except np.linalg.LinAlgError:
             raise ArgumentError("the motion cannot be linearized: bodies without inertia can move") from None
         P, N = linear.displacements, linear.directions
-        n, nothing, rate = int(self._system.tree.links["nv"].sum()), np.zeros(self._model.nv), self._rate(state)
+        n, nothing = int(self._system.tree.links["nv"].sum()), np.zeros(self._model.nv)
+        accelerations = self._accelerations(state)
+        rate = self._rate(state, accelerations, nothing == 0.0)
         moved = [self._along(state, column, nothing, 1.0, rate**2) for column in P.T]
         changed = [self._along(state, nothing, column, rate, rate) for column in N.T]
         driven = [self._response(state, one, rate) for one in inputs]
@@ -241,11 +245,12 @@ class _Linearizer:
         nv = self._model.nv
         y = self._deviation(state, nothing, nothing)[3 * nv :]
         A, B, C, D, errors = curves.system(3 * nv + len(y))
-        scale = np.append(np.full(P.shape[1], rate**2), np.full(N.shape[1], rate))
+        exact = self._exact(state, linear, inputs)
+        scale = self._scales(state, accelerations, exact[0] if exact else A, P, N)
         errors[P.shape[1] :] += ACCURACY * scale
         round_off = ROUND_OFF * (np.abs(A).max(axis=1, keepdims=True, initial=0.0) + scale)
         every = curves.of_states + curves.of_inputs
-        sides, exact = [one.best.side for one in every], self._exact(state, linear, inputs)
+        sides = [one.best.side for one in every]
         near = curves.agreeing(exact[0], exact[1], scale) if exact else None
         has_exact_outputs = False
         if exact and near:
@@ -253,7 +258,7 @@ class _Linearizer:
             has_exact_outputs = curves.agree_in_outputs(exact[2], exact[3], np.abs(y))
             C, D = exact[2:] if has_exact_outputs else (C, D)
         elements = self._elements(self._closed), self._elements(self._touching)
-        names, a = tuple(one.name for one in inputs), N.T @ self._accelerations(state)
+        names, a = tuple(one.name for one in inputs), N.T @ accelerations
         places = [*self._names_of(P, ""), *self._names_of(N, "the rate of "), *((f"`{name}`", 1) for name in names)]
         kinks = tuple(
             side_of_kink(name, sign * side)
@@ -315,9 +320,26 @@ class _Linearizer:
         moving = bodies[: len(tree.links)]
         return float(max(np.abs(moving["dw"]).max(), np.abs(moving["dv"]).max() / self._length)) or 1.0
 
-    def _rate(self, state: State) -> float:
-        """Return the rate of the motion, 1/s: of the bodies, or of an acceleration from rest; 1 at rest without any."""
-        return max(self._motion(state, state.v), np.sqrt(self._motion(state, self._accelerations(state)))) or 1.0
+    def _rate(self, state: State, a: Floats, own: Flags) -> float:
+        """Return the rate, 1/s, of the motion of coordinates (nv,), or of their accelerations from rest, or 1."""
+        return max(self._motion(state, own * state.v), np.sqrt(self._motion(state, own * a))) or 1.0
+
+    def _scales(self, state: State, a: Floats, A: Floats, P: Floats, N: Floats) -> Floats:
+        """Return the sizes of dx/dt (p + k,) that count: by the rate of the motions that A couples with each state.
+
+        Prescribed motions have no states: those count that the mass matrix couples.
+        """
+        Q, V = self._states(P, N)
+        moves = np.hstack([P @ np.linalg.inv(Q @ P), N @ np.linalg.inv(V @ N)]) != 0.0
+        count, parts = connected_components(A != 0.0, connection="weak")
+        n, rates = int(self._system.tree.links["nv"].sum()), np.ones(len(A))
+        M, driven = np.zeros((n, n)), self._system.tree.driven[:n]
+        compute_mass_matrix(self._system, self._work, state.copy(), np.zeros(n), M)
+        for own in (parts == k for k in range(count)):
+            moving = moves[:, own].any(axis=1)
+            moving[:n] |= driven & (M[:, moving[:n]] != 0.0).any(axis=1)
+            rates[own] = self._rate(state, a, moving)
+        return np.append(rates[: P.shape[1]] ** 2, rates[P.shape[1] :])
 
     def _response(self, state: State, one: Input, rate: float) -> Slopes:
         """Return the derivatives of q, v, the accelerations and outputs with respect to an input."""

@@ -307,3 +307,52 @@ def test_states_of_a_loop_are_independent_coordinates() -> None:
     np.testing.assert_allclose(np.linalg.eigvals(found.A).imag.max(), mode.exponent.imag, rtol=1e-10)
     with pytest.raises(mbsim.ArgumentError, match="--input force/x: no such input"):
         mbsim.linearize(FOURBAR["fourbar"](0.9), inputs=["force/x"])
+
+
+# --- independent motions ----------------------------------------------------------------------------------------------
+DISC = "{mass: 1, inertia: {principal: [1, 1, 1]}}"
+
+
+def independent(bodies: str, joints: str) -> Modes:
+    """Return the modes of a soft spring with a damper, beside other bodies with joints of their own."""
+    slide = "slide: {type: prismatic, axis: [1, 0, 0], child: soft, stiffness: 1e-6, damping: 4e-4}"
+    return mbsim.modes(f"mbsim: 1\nbodies: {{soft: {DISC}, {bodies}}}\njoints:\n  {slide}\n{joints}\n{SETTINGS}")
+
+
+def turning(name: str, rate: float) -> str:
+    return f"  {name}: {{type: revolute, axis: [0, 0, 1], child: {name}, v: {rate!r}}}\n"
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+@pytest.mark.parametrize("belt", [True, False])
+def test_a_fast_rotor_is_no_scale_of_a_soft_spring(is_exact: bool, belt: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """m s^2 + d s + k = 0 with k = 1e-6 N/m, beside one or two rotors, the squares of whose rates are 1e12 as large."""
+    if not is_exact:
+        monkeypatch.setattr("multibody_cli.statics.dual_evaluation.LARGEST", 0)
+    bodies, joints = f"rotor: {DISC}", turning("rotor", 1000.0)
+    if belt:
+        bodies += f", other: {DISC}"
+        joints += turning("other", 1000.0) + "couplings: {belt: {type: equal, joints: [rotor, other]}}"
+    found = independent(bodies, joints)
+    [mode] = found.modes
+    assert mode.exponent == pytest.approx(-2e-4 + 1j * math.sqrt(1e-6 - 4e-8), rel=1e-6)
+    assert (found.free, mode.bodies["soft"]) == (2, pytest.approx(1.0))
+
+
+def test_a_mass_on_a_driven_table_has_the_scale_of_the_table() -> None:
+    """k - m w^2 is round-off beside k on a table with the rate w, which has no state of its own."""
+    w = 1000.1
+    found = mbsim.modes(f"""mbsim: 1
+bodies: {{disc: {DISC}, mass: {DISC}}}
+joints:
+  table: {{type: revolute, axis: [0, 0, 1], child: disc, motion: {{velocity: {w}}}}}
+  slide: {{type: prismatic, axis: [1, 0, 0], parent: disc, child: mass, stiffness: {w * w!r}}}
+{SETTINGS}""")
+    assert (found.modes, found.free) == ((), 2)
+
+
+def test_round_off_in_rows_is_no_part_of_its_own() -> None:
+    """A closed planar chain of n rods that floats has n - 3 motions in its plane, and 6 as a whole."""
+    found = mbsim.linearize(Path(__file__).parents[2] / "scenes/gallery/floating_ring.yaml", overrides=["expect=[]"])
+    rods = 6
+    assert len(found.states) == 2 * (rods - 3 + 6)
