@@ -93,6 +93,8 @@ def verb(
     with Waiting(f"linearizing {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
         found = linear_system(prepared, subject, inputs, outputs)
+    if found.differences:
+        messages.note(f"derivatives are differences: {found.differences}")
     for remark in found.remarks:
         messages.warning(remark)
     sizes = [counted(len(getattr(found, noun + "s")), noun) for noun in ("state", "input", "output")]

@@ -94,6 +94,8 @@ def verb(
             "the state accelerates: the modes are those relative to the accelerated motion, for a short time, and "
             "depend on the coordinates; `--equilibrium` has those about an equilibrium"
         )
+    if found.differences:
+        messages.note(f"derivatives are differences: {found.differences}")
     for side in found.kinks:
         messages.note(remark_of_kink(side))
     if output is not None:
@@ -186,4 +188,5 @@ def _as_data(found: Modes, names: list[tuple[str, int]]) -> dict[str, Any]:
         "free_exponents": found.free,
         "steady": found.steady,
         "kinks": list(found.kinks),
+        "derivatives": "differences" if found.differences else "exact",
     }

@@ -2,8 +2,8 @@
 
 `interpreted(mathematics=DUAL_MATHEMATICS)` runs kernels as plain Python with the module `math` of dual numbers, and
 `with_duals` copies arrays so that they can hold them.  Comparisons of size are those of the values; a dual number as an
-integer is that of its value.  An operation that would lose a derivative, as a store in an array of numbers, raises a
-TypeError.
+integer is that of its value.  An operation that would lose a derivative, as a store in an array of numbers, or that has
+no rule, raises `NoRule`.
 
 Source: Griewank and Walther, Evaluating Derivatives (2008), ch. 3, forward mode with vectors.
 """
@@ -16,6 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class NoRule(TypeError):
+    """An operation without a rule for dual numbers."""
 
 
 class Dual:
@@ -32,7 +36,7 @@ class Dual:
         """Return the sum."""
         if isinstance(other, Dual):
             return Dual(self.value + other.value, self.slope + other.slope)
-        return Dual(self.value + other, self.slope) if isinstance(other, _NUMBERS) else NotImplemented
+        return Dual(self.value + other, self.slope) if isinstance(other, _NUMBERS) else _refused(other)
 
     __radd__ = __add__
 
@@ -42,7 +46,7 @@ class Dual:
 
     def __sub__(self, other: Any) -> Any:
         """Return the difference."""
-        return self + (-other) if isinstance(other, (Dual, *_NUMBERS)) else NotImplemented
+        return self + (-other) if isinstance(other, (Dual, *_NUMBERS)) else _refused(other)
 
     def __rsub__(self, other: Any) -> Dual:
         """Return the difference from a number."""
@@ -52,7 +56,7 @@ class Dual:
         """Return the product."""
         if isinstance(other, Dual):
             return Dual(self.value * other.value, self.slope * other.value + self.value * other.slope)
-        return Dual(self.value * other, self.slope * other) if isinstance(other, _NUMBERS) else NotImplemented
+        return Dual(self.value * other, self.slope * other) if isinstance(other, _NUMBERS) else _refused(other)
 
     __rmul__ = __mul__
 
@@ -68,11 +72,23 @@ class Dual:
         quotient = other / self.value
         return Dual(quotient, -quotient / self.value * self.slope)
 
+    def __mod__(self, period: float) -> Dual:
+        """Return the remainder of a division by a constant."""
+        return Dual(self.value % period, self.slope)
+
     def __pow__(self, exponent: Any) -> Any:
         """Return a power with a constant exponent."""
         if isinstance(exponent, Dual):
-            return NotImplemented
+            raise NoRule("a power with an exponent that changes")
         return Dual(self.value**exponent, exponent * self.value ** (exponent - 1) * self.slope)
+
+    def __rpow__(self, base: Any) -> Any:
+        """Refuse a power with an exponent that changes."""
+        raise NoRule("a power with an exponent that changes")
+
+    def __float__(self) -> float:
+        """Refuse a number without derivatives."""
+        raise NoRule("a number that keeps no derivative")
 
     def __abs__(self) -> Dual:
         """Return the size."""
@@ -108,6 +124,13 @@ class Dual:
 
 
 _NUMBERS = (float, int, np.floating, np.integer)
+
+
+def _refused(other: Any) -> Any:
+    """Refuse arrays; other objects are no operands."""
+    if isinstance(other, np.ndarray):
+        raise NoRule("arithmetic of arrays")
+    return NotImplemented
 
 
 def value_of(number: Any) -> Any:
@@ -161,14 +184,26 @@ class _Mathematics:
 
 
 def _chained(function: Callable[[float], float], slope: Callable[[float], float]) -> Callable[[Any], Any]:
-    return lambda x: Dual(function(x.value), slope(x.value) * x.slope) if isinstance(x, Dual) else function(x)
+    def own(x: Any) -> Any:
+        try:
+            return Dual(function(x.value), slope(x.value) * x.slope) if isinstance(x, Dual) else function(x)
+        except ValueError:
+            raise NoRule(f"{function.__name__}({value_of(x):g})") from None
+
+    return own
 
 
 def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that is constant between jumps, of the values; others refuse dual numbers."""
-    if function.__name__ not in ("floor", "ceil", "trunc", "isfinite", "isnan", "isinf"):
-        return function
-    return lambda x: function(value_of(x))
+    if function.__name__ in ("floor", "ceil", "trunc", "isfinite", "isnan", "isinf"):
+        return lambda x: function(value_of(x))
+
+    def own(*numbers: Any) -> Any:
+        if any(isinstance(one, Dual) for one in numbers):
+            raise NoRule(function.__name__)
+        return function(*numbers)
+
+    return own
 
 
 _SLOPES: dict[str, Callable[[float], float]] = {

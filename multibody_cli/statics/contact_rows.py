@@ -23,6 +23,7 @@ from multibody_cli.kernel import kernel
 from multibody_cli.linalg.vectors import clear
 from multibody_cli.model import Model, State
 from multibody_cli.spatial.values import Vec3
+from multibody_cli.statics.dual_evaluation import NoDerivatives
 from multibody_cli.statics.unbalanced_forces import UnbalancedForces
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times
 from multibody_cli.tree.markers import transfer_marker_wrenches
@@ -127,9 +128,9 @@ class ContactForces(UnbalancedForces):
         self._evaluate(q, x, directions, self.fineness * offset, found)
         return found.swapaxes(1, 2) / self.fineness
 
-    def _exact(self, q: Floats, x: Floats, directions: Floats) -> Floats | None:
-        """Return None: the detection of contacts has no rules for dual numbers."""
-        return None
+    def _exact(self, q: Floats, x: Floats, directions: Floats) -> Floats:
+        """Raise: the detection of contacts has no rules for dual numbers."""
+        raise NoDerivatives("the detection of contacts has no rules for dual numbers")
 
 
 @kernel

@@ -130,7 +130,7 @@ def _sides(
         K[:, own] = -np.transpose([one.value for one in slopes]) @ inverse
         samples[:, :, own] = np.transpose([one.samples for one in slopes], (1, 2, 0)) @ inverse
         kinks = tuple((j, 1 if _distance(K, found, j, 1) <= _distance(K, found, j, -1) else -1) for j in own.tolist())
-        yield SecondDerivatives(K, samples, kinks, False, found.slopes)
+        yield SecondDerivatives(K, samples, kinks, "a force has a kink at the equilibrium", found.slopes)
 
 
 def _distance(K: Floats, found: SecondDerivatives, j: int, side: int) -> float:

@@ -104,8 +104,8 @@ class Equilibrium(Immutable, eq=False):
         those with the least one.
     sides
         Stiffness and stability by all sides of these kinks; None without kinks.
-    is_exact
-        Whether the stiffness is that of exact derivatives, by dual numbers; otherwise of differences.
+    differences
+        Why the stiffness is that of differences; "" if it is that of exact derivatives, by dual numbers.
     """
 
     state: State
@@ -120,7 +120,7 @@ class Equilibrium(Immutable, eq=False):
     on_cone: Stability = "stable"
     kinks: tuple[tuple[int, int], ...] = ()
     sides: Sides | None = None
-    is_exact: bool = False
+    differences: str = "the stiffness is unknown"
 
     @property
     def stability(self) -> Stability:
@@ -320,15 +320,14 @@ class Search:
             found = sides.weakest
         variation, symmetric = second_variation(found.K, found.samples, least)
         stiffness, axes = variation.eigenvalues(np.eye(len(least)))
+        sizes = np.maximum(self._scale(here), np.abs(found.K).max(axis=1, initial=0.0))
         state = self._forces.state.copy()
         state.q[:] = here.q
         return Equilibrium(
             state=state,
             multipliers=x,
             active=here.balance.active,
-            residual=_largest(
-                here.unbalanced / np.maximum(self._scale(here), np.abs(found.K).max(axis=1, initial=0.0))
-            ),
+            residual=_largest(here.unbalanced / sizes),
             stiffness=stiffness,
             directions=self._whole(N @ axes),
             potential=symmetric,
@@ -337,7 +336,7 @@ class Search:
             on_cone=stability_on_cone(found.K, found.samples, least, touched),
             kinks=tuple(self._side(here, *one) for one in found.kinks),
             sides=sides,
-            is_exact=found.is_exact,
+            differences=found.differences,
         )
 
     def _side(self, here: Place, column: int, side: int) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from multibody_cli.kernel import kernel
 from multibody_cli.kernel.dual_numbers import slopes_of, with_duals
 from multibody_cli.linalg.vectors import copy
 from multibody_cli.model import Floats, Model, State
-from multibody_cli.statics.dual_evaluation import displaced_duals, with_dual_numbers
+from multibody_cli.statics.dual_evaluation import DISAGREE, NoDerivatives, displaced_duals, with_dual_numbers
 from multibody_cli.statics.slopes import Slopes, Stencil, slopes_along
 from multibody_cli.tree.configuration import displace, normalize
 from multibody_cli.tree.inverse_dynamics import compute_inverse_dynamics
@@ -87,14 +87,14 @@ CHANGE = 1e-2
 class SecondDerivatives(NamedTuple):
     """Derivatives -D^T dL/dq D (k, k), samples of their errors (p, k, k), and displacements along which L has a kink.
 
-    These are the columns and the sides, 1 or -1, that the derivatives are of.  They are exact, or differences.
-    `slopes` are the differences along each column.
+    These are the columns and the sides, 1 or -1, that the derivatives are of.  `differences` is why they are
+    differences; "" if they are exact.  `slopes` are the differences along each column.
     """
 
     K: Floats
     samples: Floats
     kinks: tuple[tuple[int, int], ...]
-    is_exact: bool
+    differences: str
     slopes: tuple[Slopes, ...]
 
 
@@ -136,18 +136,21 @@ class UnbalancedForces:
         Those along each displacement that count have a size of at least `least` (k,), J.
         """
         found = self.slopes(q, x, directions, directions, least)
-        chosen, exact = [one.best for one in found], self._exact(q, x, directions)
+        chosen, differences = [one.best for one in found], ""
         slopes = np.reshape([one.value for one in chosen], (len(found), len(found))).T
-        if exact is not None:
+        try:
+            exact = self._exact(q, x, directions)
             near = [one.agreeing(own, _size, float(k)) for one, own, k in zip(found, exact.T, least, strict=True)]
             agreeing = [one for one in near if one is not None]
             if len(agreeing) == len(near):
                 chosen, slopes = agreeing, exact
             else:
-                exact = None
+                differences = DISAGREE
+        except NoDerivatives as error:
+            differences = str(error)
         samples = np.reshape([one.samples for one in chosen], (len(found), len(CENTRAL.samples), len(found)))
         kinks = tuple((j, one.side) for j, one in enumerate(chosen) if found[j].has_kink)
-        return SecondDerivatives(-slopes, samples.transpose(1, 2, 0), kinks, exact is not None, found)
+        return SecondDerivatives(-slopes, samples.transpose(1, 2, 0), kinks, differences, found)
 
     def slopes(self, q: Floats, x: Floats, directions: Floats, works: Floats, least: Floats) -> tuple[Slopes, ...]:
         """Return differences, of the works of L along `works` (nv, k), along each of the displacements (nv, j).
@@ -167,10 +170,10 @@ class UnbalancedForces:
 
         return tuple(along(j) for j in range(directions.shape[1]))
 
-    def _exact(self, q: Floats, x: Floats, directions: Floats) -> Floats | None:
-        """Return D^T dL/dq D (k, k) along displacements D (nv, k) by dual numbers, or None."""
+    def _exact(self, q: Floats, x: Floats, directions: Floats) -> Floats:
+        """Return D^T dL/dq D (k, k) along displacements D (nv, k) by dual numbers, or raise `NoDerivatives`."""
         if len(self.state.z):
-            return None
+            raise NoDerivatives("states of elements, as of elastic tendons, follow the position")
 
         def evaluate() -> Floats:
             system, work = with_duals((self.model.system, self.work))
@@ -183,7 +186,9 @@ class UnbalancedForces:
             return directions[: self.n].T @ slopes_of(found, directions.shape[1])
 
         found = with_dual_numbers(self.model.nv + len(x), evaluate)
-        return found if found is not None and np.isfinite(found).all() else None
+        if not np.isfinite(found).all():
+            raise NoDerivatives("a derivative is not finite")
+        return found
 
     def nearby(self, q: Floats, x: Floats, directions: Floats, offset: float, count: int) -> Floats:
         """Return L (2 K + 1, n, k) at multiples -K, ..., K of an offset along displacements (nv, k)."""

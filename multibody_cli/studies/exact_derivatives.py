@@ -20,7 +20,7 @@ from multibody_cli.kernel import Floats
 from multibody_cli.kernel.dual_numbers import Dual, duals, slopes_of, with_duals
 from multibody_cli.methods.contract import Dynamics
 from multibody_cli.model import State, System
-from multibody_cli.statics.dual_evaluation import displaced_duals, with_dual_numbers
+from multibody_cli.statics.dual_evaluation import NoDerivatives, displaced_duals, with_dual_numbers
 
 RANK = 1e-10
 """Singular value of scaled rows, relative to the largest, below which they are dependent."""
@@ -45,13 +45,14 @@ Outputs = Callable[[Any, Any, Any], Any]
 class Tangents(NamedTuple):
     """Derivatives of positions, rates and accelerations (nv, k), and of outputs (r, k), along k directions.
 
-    Those of outputs are NaN where the kernels of these have an operation without a rule.
+    Those of outputs are NaN where these have none; `reason` is why, or "".
     """
 
     q: Floats
     v: Floats
     a: Floats
     y: Floats
+    reason: str
 
 
 def exact_derivatives(
@@ -64,18 +65,23 @@ def exact_derivatives(
     changes: Floats,
     inputs: Sequence[Numbers],
     outputs: Outputs,
-) -> Tangents | None:
+) -> Tangents:
     """Return the derivatives along displacements (nv, k), changes of rates (nv, k), and unit changes of inputs.
 
-    They are None where the model is too large, or its kernels have an operation without a rule.
+    Raises
+    ------
+    NoDerivatives
+        The motion has no derivatives by dual numbers.
     """
     size = len(state.v) + len(system.rows)
     motion = _DualMotion(system, work, dynamics, state, linear, shifts, changes, inputs)
     found = with_dual_numbers(size, motion.derivatives)
-    if found is None or not all(np.isfinite(one).all() for one in found):
-        return None
-    y = with_dual_numbers(size, lambda: motion.derivatives_of(outputs))
-    return Tangents(*found, np.full((1, found[0].shape[1]), np.nan) if y is None else y)
+    if not all(np.isfinite(one).all() for one in found):
+        raise NoDerivatives("a derivative is not finite")
+    try:
+        return Tangents(*found, with_dual_numbers(size, lambda: motion.derivatives_of(outputs)), "")
+    except NoDerivatives as error:
+        return Tangents(*found, np.full((1, found[0].shape[1]), np.nan), str(error))
 
 
 class _DualMotion:

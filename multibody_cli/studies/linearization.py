@@ -44,6 +44,7 @@ from multibody_cli.kernel import Flags, records
 from multibody_cli.methods.aba import ABA
 from multibody_cli.model import Floats, Integers, Model, State, System
 from multibody_cli.spec.rotations import cross_matrix
+from multibody_cli.statics.dual_evaluation import DISAGREE, NoDerivatives
 from multibody_cli.statics.slopes import ROUND_OFF, Slopes, side_of_kink
 from multibody_cli.studies.curves import Curves, along
 from multibody_cli.studies.exact_derivatives import Outputs, exact_derivatives
@@ -69,8 +70,8 @@ class LinearModel(NamedTuple):
 
     `closed` are the elements whose limits or flanks the state presses, such as `joints.hinge`: A is that of motions in
     which these stay closed.  `touching` are those at limits or flanks without force, which count as open.  `errors` are
-    those of A: of the differences, or if `is_exact` of dual numbers, as A and B are.  C (r, p + k) and D (r, m) are
-    exact if `has_exact_outputs`.  `accelerations` (k,) are those of the state along N: if they are 0, the motion is
+    those of A: of the differences, or of dual numbers.  `differences` is why A and B, or C (r, p + k) and D (r, m), are
+    differences; "" if all are exact.  `accelerations` (k,) are those of the state along N: if they are 0, the motion is
     steady.
     """
 
@@ -85,8 +86,7 @@ class LinearModel(NamedTuple):
     C: Floats
     D: Floats
     errors: Floats
-    is_exact: bool
-    has_exact_outputs: bool
+    differences: str
     accelerations: Floats
 
 
@@ -245,18 +245,21 @@ class _Linearizer:
         nv = self._model.nv
         y = self._deviation(state, nothing, nothing)[3 * nv :]
         A, B, C, D, errors = curves.system(3 * nv + len(y))
-        exact = self._exact(state, linear, inputs)
+        exact, differences = self._exact(state, linear, inputs)
         scale = self._scales(state, accelerations, exact[0] if exact else A, P, N)
         errors[P.shape[1] :] += ACCURACY * scale
         round_off = ROUND_OFF * (np.abs(A).max(axis=1, keepdims=True, initial=0.0) + scale)
         every = curves.of_states + curves.of_inputs
         sides = [one.best.side for one in every]
         near = curves.agreeing(exact[0], exact[1], scale) if exact else None
-        has_exact_outputs = False
-        if exact and near:
+        if exact and near is not None:
             (A, B), errors, sides = exact[:2], np.minimum(errors, round_off), [one.side for one in near]
-            has_exact_outputs = curves.agree_in_outputs(exact[2], exact[3], np.abs(y))
-            C, D = exact[2:] if has_exact_outputs else (C, D)
+            if curves.agree_in_outputs(exact[2], exact[3], np.abs(y)):
+                C, D = exact[2:]
+            else:
+                differences = differences or DISAGREE
+        else:
+            differences = differences or DISAGREE
         elements = self._elements(self._closed), self._elements(self._touching)
         names, a = tuple(one.name for one in inputs), N.T @ accelerations
         places = [*self._names_of(P, ""), *self._names_of(N, "the rate of "), *((f"`{name}`", 1) for name in names)]
@@ -265,7 +268,7 @@ class _Linearizer:
             for one, (name, sign), side in zip(every, places, sides, strict=True)
             if curves.has_kink(one, scale)
         )
-        return LinearModel(A, B, N[:n], P[:n], names, *elements, kinks, C, D, errors, bool(near), has_exact_outputs, a)
+        return LinearModel(A, B, N[:n], P[:n], names, *elements, kinks, C, D, errors, differences, a)
 
     def _names_of(self, basis: Floats, level: str) -> Iterator[tuple[str, float]]:
         """Yield the coordinate that each column (nv,) of a basis changes most, and the sign of its change."""
@@ -275,8 +278,8 @@ class _Linearizer:
 
     def _exact(
         self, state: State, linear: Linearization, inputs: Sequence[Input]
-    ) -> tuple[Floats, Floats, Floats, Floats] | None:
-        """Return A, B, C, D by dual numbers; None, or C and D of NaN, where kernels have no rule for an operation."""
+    ) -> tuple[tuple[Floats, Floats, Floats, Floats] | None, str]:
+        """Return A, B, C, D by dual numbers; None, or C and D of NaN, and the reason, where these do not exist."""
         P, N = linear.displacements, linear.directions
         p, k = P.shape[1], P.shape[1] + N.shape[1]
         shifts, changes = (np.zeros((len(P), k)) for _ in range(2))
@@ -286,16 +289,17 @@ class _Linearizer:
             self._dynamics.project_onto_constraints(
                 self._system, self._work, near.time[0], near.q, near.v, near.a, near.ledger
             )
-        moved = exact_derivatives(
-            self._system, self._work, self._dynamics, near, linear, shifts, changes, inputs, self._outputs
-        )
-        if moved is None:
-            return None
+        try:
+            moved = exact_derivatives(
+                self._system, self._work, self._dynamics, near, linear, shifts, changes, inputs, self._outputs
+            )
+        except NoDerivatives as error:
+            return None, str(error)
         Q, V = self._states(P, N)
         X = np.concatenate([Q @ moved.q, V @ moved.v])
         Y = np.concatenate([Q @ (moved.v + self._turning(state) @ moved.q), V @ moved.a])
         A, C = (np.linalg.solve(X[:, :k].T, one[:, :k].T).T for one in (Y, moved.y))
-        return A, Y[:, k:] - A @ X[:, k:], C, moved.y[:, k:] - C @ X[:, k:]
+        return (A, Y[:, k:] - A @ X[:, k:], C, moved.y[:, k:] - C @ X[:, k:]), moved.reason
 
     def _along(self, state: State, shift: Floats, change: Floats, unit: float, scale: float) -> Slopes:
         """Return the derivatives of q, v, the accelerations and outputs along a curve."""

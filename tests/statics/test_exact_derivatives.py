@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mbsim
-from multibody_cli.kernel.dual_numbers import DUAL_MATHEMATICS, Dual, value_of
+from multibody_cli.kernel.dual_numbers import DUAL_MATHEMATICS, Dual, NoRule, value_of
 from multibody_cli.output.state_observer import Observer
 from multibody_cli.statics import dual_evaluation
 from multibody_cli.studies import curves, exact_derivatives
@@ -29,7 +29,7 @@ m = DUAL_MATHEMATICS
         lambda x, y: m.sinh(x) + m.cosh(y) * m.tanh(x) + m.sqrt(x + 2.0 * y),
         lambda x, y: m.asin(0.5 * x) + m.acos(0.5 * y) + m.atan(x * y) + m.atan2(y, x) + m.atan2(1.0, x),
         lambda x, y: m.hypot(x, y, 2.0) + m.copysign(x, -y) + m.fmod(7.0 * x, 1.5) + m.pow(x, 3) + m.fabs(-y),
-        lambda x, y: max(x, y) * min(2.0, x) + float(m.floor(x)) * y + int(3.0 + y) * x,
+        lambda x, y: max(x, y) * min(2.0, x) + float(m.floor(x)) * y + int(3.0 + y) * x + (9.0 * x) % 2.0,
     ],
 )
 def test_rules_are_those_of_differences(formula) -> None:
@@ -47,10 +47,14 @@ def test_a_derivative_is_never_lost_silently() -> None:
     assert x != 0.0  # a product with it may not be left out
     assert bool(x)
     assert not Dual(0.0, np.array([0.0]))
-    with pytest.raises(TypeError):
+    with pytest.raises(NoRule):
         np.zeros(1)[0] = x
-    with pytest.raises(TypeError):
+    with pytest.raises(NoRule):
         m.gamma(x)
+    with pytest.raises(NoRule, match="exponent"):
+        2.0**x
+    with pytest.raises(NoRule, match=r"sqrt\(-1\)"):
+        m.sqrt(-1.0 + x)
 
 
 OBSERVE = Observer.observe_beside
@@ -58,7 +62,7 @@ OBSERVE = Observer.observe_beside
 
 def refuse_duals(observer: Observer, system: Any, state: Any, work: Any) -> None:
     if state.q.dtype == object:
-        raise TypeError
+        raise NoRule
     OBSERVE(observer, system, state, work)
 
 
@@ -188,6 +192,7 @@ def test_outputs_without_exact_derivatives_keep_differences(monkeypatch: pytest.
     monkeypatch.setattr(Observer, "observe_beside", refuse_duals)
     found = mbsim.linearize(scene, overrides=["expect=[]"], outputs=outputs)
     assert (exact.derivatives, found.derivatives) == ("exact", "differences")
+    assert (exact.differences, "no rule" in found.differences) == ("", True)
     np.testing.assert_array_equal(found.A, exact.A)
     np.testing.assert_allclose(found.C, exact.C, rtol=0, atol=1e-9 * np.abs(exact.C).max())
 
@@ -225,4 +230,29 @@ def test_large_models_keep_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dual_evaluation, "LARGEST", 0)
     exact, differences = both(GALLERY / "springs.yaml", monkeypatch)
     assert exact.derivatives == "differences"
+    assert exact.differences.endswith("coordinates and constraint rows, more than 0")
     np.testing.assert_array_equal(exact.A, differences.A)
+
+
+@pytest.mark.parametrize("error", [TypeError, ValueError, KeyError, IndexError])
+def test_faults_in_kernels_are_errors_instead_of_differences(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only operations without a rule, and those that plain Python refuses, have differences."""
+
+    def fails(*_: Any) -> Any:
+        raise error("a fault")
+
+    monkeypatch.setattr(exact_derivatives._DualMotion, "derivatives", fails)
+    with pytest.raises(error, match="a fault"):
+        mbsim.linearize(GALLERY / "springs.yaml", overrides=["expect=[]"])
+
+
+def test_the_reason_of_differences_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenes = {"quadratic_drag": "a derivative is not finite", "function_tables": "arithmetic of arrays"}
+    for name, reason in scenes.items():
+        assert mbsim.modes(GALLERY / f"{name}.yaml", overrides=["expect=[]"]).differences.endswith(reason)
+    monkeypatch.setattr(dual_evaluation, "LARGEST", 0)
+    for equilibrium in (False, True):
+        found = mbsim.modes(GALLERY / "bushing.yaml", overrides=["expect=[]"], equilibrium=equilibrium)
+        assert "more than 0" in found.differences

@@ -128,7 +128,7 @@ class Statics(Immutable, eq=False):
     @property
     def derivatives(self) -> Literal["exact", "differences"]:
         """Derivatives of the stiffness: exact by dual numbers, or differences."""
-        return "exact" if self.found.is_exact else "differences"
+        return "differences" if self.found.differences else "exact"
 
     @property
     def is_unique(self) -> bool | None:

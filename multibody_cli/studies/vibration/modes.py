@@ -101,6 +101,8 @@ class Modes(Immutable, eq=False):
         motion, for a short time, and depend on the coordinates.
     kinks
         Sides of which the modes are, such as "slide increases", of forces with a kink at the state.
+    differences
+        Why the derivatives are differences; "" if they are exact.
     """
 
     modes: tuple[Mode, ...]
@@ -108,6 +110,7 @@ class Modes(Immutable, eq=False):
     free: int
     steady: bool
     kinks: tuple[str, ...] = ()
+    differences: str = ""
 
 
 def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> Modes:
@@ -132,7 +135,8 @@ def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> 
     restricted = len(rows) > 0 and (bool(state.v.any()) or not rows["holonomic"].all())
     if statics is None or restricted:
         return _at_state(model, state, masses)
-    return replace(_at_equilibrium(model, statics.found, masses), kinks=statics.kinks)
+    found = _at_equilibrium(model, statics.found, masses)
+    return replace(found, kinks=statics.kinks, differences=statics.found.differences)
 
 
 def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassProperties]) -> Modes:
@@ -164,7 +168,7 @@ def _at_state(model: Model, state: State, masses: Mapping[str, MassProperties]) 
     N, tree = linear.basis, model.system.tree
     most = np.abs(N @ linear.accelerations * tree.weights[: len(N)]).max(initial=0.0)
     steady = bool(most <= AT_REST * (tree.rate**2 + np.abs(exponents).max(initial=0.0) ** 2))
-    return replace(found, steady=steady, kinks=linear.kinks)
+    return replace(found, steady=steady, kinks=linear.kinks, differences=linear.differences)
 
 
 def _balancing(model: Model, state: State) -> Floats:

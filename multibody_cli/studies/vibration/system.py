@@ -53,8 +53,9 @@ class LinearSystem(Immutable, eq=False):
     exponents
         (n,) eigenvalues of A, 1/s; 0 where errors may have caused them.
     derivatives
-        Of A and B: `exact` by dual numbers; `differences` of large models, and where kernels have an operation without
-        a rule.  C and D of outputs that are no states are always differences.
+        `exact` by dual numbers, or `differences`.
+    differences
+        Why they are differences; "" if they are exact.
     """
 
     A: Floats
@@ -68,6 +69,7 @@ class LinearSystem(Immutable, eq=False):
     remarks: tuple[str, ...]
     exponents: Complex
     derivatives: Literal["exact", "differences"]
+    differences: str
 
     def response(self, s: NDArray[np.complexfloating]) -> Complex:
         """Return G = C (s I - A)^-1 B + D (f, r, m) at f complex rates s (f,), 1/s: at i w, the frequency response."""
@@ -124,8 +126,10 @@ def linear_system(
         states += tuple(f"{letter}/{name}" for letter in "qv" for name in own)
         exponents = np.append(exponents, np.zeros(2 * len(driven)))
     given, remarks = (*(one.name for one in chosen), *driven), tuple(remarks_of(model, linear))
-    by: Literal["exact", "differences"] = "exact" if linear.is_exact and linear.has_exact_outputs else "differences"
-    return LinearSystem(A, B, C, D, states, given, measures, float(state.time[0]), remarks, exponents, by)
+    by: Literal["exact", "differences"] = "differences" if linear.differences else "exact"
+    return LinearSystem(
+        A, B, C, D, states, given, measures, float(state.time[0]), remarks, exponents, by, linear.differences
+    )
 
 
 def _drives(prepared: PreparedSimulation, names: Coordinates, inputs: Sequence[str]) -> dict[str, int]:
