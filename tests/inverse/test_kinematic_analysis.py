@@ -223,6 +223,28 @@ def limit_of(lengths: tuple[float, ...]) -> float:
     return float(np.arccos((frame**2 + crank**2 - (coupler + rocker) ** 2) / (2.0 * frame * crank)))
 
 
+@pytest.mark.parametrize("is_prescribed", [True, False])
+@pytest.mark.parametrize("factor", [0.5, 0.01])
+@pytest.mark.parametrize("top", [0.45, 0.4513, 1.0])
+def test_a_motion_touches_a_dead_centre(top: float, factor: float, is_prescribed: bool, tmp_path: Path) -> None:
+    """The crank of a triple rocker turns back at its limit, between instants or at one; 1 urad before, none is met."""
+    path, motion, times = tmp_path / "bar.yaml", None, np.linspace(0.0, 1.0, 11)
+    for gap, count in ((0.0, 1), (1e-6, 0)):
+        last = limit_of(TRIPLE_ROCKER) - gap
+        start = closed(TRIPLE_ROCKER, last - factor * top**2)
+        angle = f"{last!r} - {factor}*(t - {top})**2" if is_prescribed else ""
+        path.write_text(four_bar(TRIPLE_ROCKER, start, angle).replace("every: 10", "every: 100"))
+        if not is_prescribed:
+            motion = table(tmp_path / f"motion{count}.csv", {"time": times, "a": last - factor * (times - top) ** 2})
+        found = analysed(path, motion)
+        assert [one.kind for one in found.singularities] == ["dead centre"] * count
+        for one in found.singularities:
+            assert set(one.moves) == {"b", "d"}
+            np.testing.assert_allclose(one.position.time, top, atol=1e-4)
+        assert not found.changes
+        assert not found.remarks
+
+
 @pytest.mark.parametrize("begin", [0.0, 1e5])
 def test_the_start_of_time_has_no_effect_on_a_branching_point(begin: float, tmp_path: Path) -> None:
     path, times = tmp_path / "bar.yaml", np.linspace(0.0, 1.0, 101)

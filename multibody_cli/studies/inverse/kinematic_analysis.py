@@ -141,6 +141,7 @@ class _Instant(NamedTuple):
     of_others: Floats  # singular values of the columns that do not drive, and of all
     of_all: Floats
     change: Floats  # of the given coordinates by the constraints
+    error: float  # of the constraints, relative to their scales
     pins: list[tuple[Floats, Floats]]
 
 
@@ -258,9 +259,11 @@ class KinematicProblem:
         state, a = self._consistent.advance(time, *wanted)
         G = self._jacobian(state)
         others = self._others(driving)
+        errors = self._unlocked.errors() / self._sizes[self._unlocked.equalities()]
+        error = float(np.abs(errors).max(initial=0.0))
         places = [one.at(self._unlocked.work.bodies) for one in pins]
         of_others, of_all = _singular_values(G[:, others]), _singular_values(G)
-        return _Instant(state.copy(), a, of_others, of_all, self._consistent.change.copy(), places)
+        return _Instant(state.copy(), a, of_others, of_all, self._consistent.change.copy(), error, places)
 
     def _jacobian(self, state: State) -> Floats:
         """Return the Jacobian of all coordinates, prescribed ones too, relative to the scales of the rows."""
@@ -289,8 +292,9 @@ class KinematicProblem:
             rank = relative_rank([getattr(one, field) for one in instants])
             measure = partial(_measure, field=field, rank=rank, most=most)
             measures = np.array([measure(one) for one in instants])
-            between = partial(self._measure_between, instants, driving, measure)
-            positions = singular_positions(self._motion.times, measures, between)
+            between = partial(self._between_instants, instants, driving, measure)
+            error = partial(self._between_instants, instants, driving, lambda one: one.error)
+            positions = singular_positions(self._motion.times, measures, between, error)
             for position in positions:
                 if not any(abs(other.position.time - position.time) < NEAR * self._interval for other in found):
                     found.append(Singularity(position, kind, self._moves(instants, position.time, driving)))
@@ -305,12 +309,12 @@ class KinematicProblem:
             own[:] = there
         return self._at(k, time, driving, [])
 
-    def _measure_between(
-        self, instants: list[_Instant], driving: list[int], measure: Callable[[_Instant], float], k: int, time: float
+    def _between_instants(
+        self, instants: list[_Instant], driving: list[int], quantity: Callable[[_Instant], float], k: int, time: float
     ) -> float:
-        """Return the measure at a time near instant k; infinite where the constraints cannot be satisfied."""
+        """Return a quantity at a time near instant k; infinite where the constraints cannot be satisfied."""
         try:
-            return measure(self._place(instants, k, time, driving))
+            return quantity(self._place(instants, k, time, driving))
         except RunFailed:
             return math.inf
 

@@ -9,6 +9,8 @@ scales, so that units have no effect, and G_d its columns of the coordinates tha
 The measure is the smallest singular value that is not 0 elsewhere, relative to the largest one.  Between instants, it
 is minimized over the motion that the quintic Hermite polynomial of the driving coordinates leads to.  Where that leads
 beyond the last position in which the constraints can be satisfied, this one is singular, and is located by bisection.
+Where the motion only touches it, displacements of the other coordinates change the constraints in second order: the
+measure there is the root of their errors.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ from functools import partial
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from multibody_cli.immutable import Immutable
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.kernel import Floats
 
 SINGULAR = 1e-6
 """Largest measure of a singular position."""
+
+ROUND_OFF = 10.0
+"""Largest measure of a singular position, relative to the root of the errors of the constraints there."""
 
 NEAR_END = 1e-3
 """Largest measure next to the last position in which the constraints can be satisfied."""
@@ -47,11 +52,14 @@ class SingularPosition(Immutable):
         Smallest relevant singular value, relative to the largest.
     is_end
         Whether the constraints cannot be satisfied behind it, up to an instant of the motion where they can again.
+    error
+        Largest error of the constraints, relative to their scales.
     """
 
     time: float
     measure: float
     is_end: bool = False
+    error: float = 0.0
 
     @property
     def is_singular(self) -> bool:
@@ -59,7 +67,7 @@ class SingularPosition(Immutable):
 
         Near an end it is in proportion to the root of the distance, and the assembly has an error.
         """
-        return self.measure <= (NEAR_END if self.is_end else SINGULAR)
+        return self.measure <= max(NEAR_END if self.is_end else SINGULAR, ROUND_OFF * math.sqrt(self.error))
 
 
 def relative_rank(values: Sequence[Floats]) -> int:
@@ -73,7 +81,10 @@ def measure_of(values: Floats, rank: int) -> float:
 
 
 def singular_positions(
-    times: Floats, measures: Floats, measure_at: Callable[[int, float], float]
+    times: Floats,
+    measures: Floats,
+    measure_at: Callable[[int, float], float],
+    error_at: Callable[[int, float], float],
 ) -> list[SingularPosition]:
     """Return the minima of a measure that are singular.
 
@@ -84,6 +95,8 @@ def singular_positions(
     measure_at
         The measure at a time, reached from the instant with a number; infinite if the constraints cannot be
         satisfied.
+    error_at
+        The largest error of the constraints, relative to their scales, likewise.
     """
     found: list[SingularPosition] = []
     for k, own in enumerate(measures):
@@ -98,6 +111,8 @@ def singular_positions(
                     locate = _end_between if math.isinf(measures[last]) else _least_between
                     least = locate(float(times[first]), float(times[last]), partial(measure_at, first))
                     best = min(best, least, key=lambda one: one.measure)
+        first = before if best.time < times[k] else k
+        best = replace(best, error=error_at(first, best.time))
         near = found and abs(found[-1].time - best.time) <= 1e-3 * (times[after] - times[before])
         if best.is_singular and not near:
             found.append(best)
