@@ -241,7 +241,7 @@ def _require_closable(loaded: LoadedScene, model: Model, state: State, found: As
             f"{found.after.value:.3g} {_unit(name)} {name.direction} remains; "
             + (_misalignment(model, state) or "check the lengths, the frames and the initial coordinates")
         )
-        message += second_joint_of_child(loaded.scene, name.element) if name.section == "joints" else ""
+        message += second_joint_of_child(loaded.scene, name.section, name.element)
         raise loaded.error(message, name.section, name.element)
     if tolerance is None:
         far = found.before.relative > (TURNED if _unit(name) == "rad" else MOVED)
@@ -351,7 +351,7 @@ def _how_far(loaded: LoadedScene, model: Model, found: AssemblyResult, scales: S
     return (
         f"{loaded.where(name.section, name.element)}: {name.section}.{name.element}: the initial state was assembled: "
         f"removed an error of {found.before.value:.3g} {_unit(name)} {name.direction}; {model.names.coordinates[most]} "
-        f"moved most, by {found.moved[most]:.4g}"
+        f"moved most, by {found.moved[most]:.4g}{second_joint_of_child(loaded.scene, name.section, name.element)}"
     )
 
 

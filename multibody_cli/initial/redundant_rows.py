@@ -8,6 +8,7 @@ from itertools import groupby
 
 from multibody_cli.model import Model
 from multibody_cli.scene.load import LoadedScene
+from multibody_cli.scene.topology import second_joint_of_child
 
 
 def redundant_rows(loaded: LoadedScene, model: Model, dependent: Mapping[int, bool]) -> Iterator[str]:
@@ -40,6 +41,8 @@ def redundant_rows(loaded: LoadedScene, model: Model, dependent: Mapping[int, bo
             if has_effect
             else f"{share} {have} no effect in the initial state: no motion that joints permit changes it"
         )
+        if len(which) == total:
+            message += second_joint_of_child(loaded.scene, section, element)
         by_message[message].append((section, element))
     for message, elements in by_message.items():
         section, element = elements[0]

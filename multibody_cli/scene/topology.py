@@ -38,8 +38,10 @@ def loop_joints(scene: SceneSpec) -> set[str]:
     return set(scene.joints).difference(inboard_joints(scene).values())
 
 
-def second_joint_of_child(scene: SceneSpec, name: str) -> str:
-    """Return a remark about a loop joint whose child another joint carries; empty for other joints."""
+def second_joint_of_child(scene: SceneSpec, section: str, name: str) -> str:
+    """Return a remark about a loop joint whose child another joint carries; empty for other joints and elements."""
+    if section != "joints":
+        return ""
     child = scene.joints[name].child
     inboard = inboard_joints(scene).get(child, name)
     if inboard == name:

@@ -617,3 +617,17 @@ def test_a_rope_to_a_point_within_its_pulley_is_refused_with_the_cause():
         SceneError, match=r"constraints\.rope: is not defined in the initial position, along it: .* within the circle"
     ):
         compile_scene(loaded(scene))
+
+
+@pytest.mark.parametrize(
+    ("q", "words"), [(0.0, "6 of its 6 constraint rows"), (0.001, "the initial state was assembled")]
+)
+def test_a_second_joint_of_a_child_is_named_as_one_that_closes_a_loop(q, words):
+    """A second joint of a rod by mistake: a weld that repeats a weld, or that turns a hinge back to 0."""
+    scene = four_bar()
+    body = scene["bodies"]["a"]
+    first = {"type": "fixed"} if q == 0.0 else {"type": "revolute", "axis": [0, 1, 0], "q": q}
+    joints = {"first": first | {"child": "a"}, "second": {"type": "fixed", "child": "a"}}
+    found = compile_scene(loaded({"bodies": {"a": body}, "joints": joints}))
+    [warning] = [one for one in found.warnings if words in one]
+    assert warning.endswith("; `second` closes a loop, because `first` carries `a` already: is its `child` right?")
