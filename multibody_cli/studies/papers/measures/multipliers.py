@@ -1,24 +1,26 @@
 """Lagrange multipliers of bodies in a tree: the sparse factor and solution beside other solvers.
 
-`blocks` writes the blocks of the Jacobian and of the masses, `factor` eliminates them, and `solve` solves with the
-factors.  `dense` factors A = J M^-1 J^T by Cholesky, `sparse_lu` the system of M and J by SuperLU, and
-`conjugate_gradients` solves A x = b without the matrix.
+`blocks` writes the blocks of the Jacobian and of the masses, `factor` writes and eliminates them, and `solve` solves
+with the factors; all three are repeated by compiled code.  `dense` factors A = J M^-1 J^T by Cholesky, `sparse_lu` the
+system of M and J by SuperLU, and `conjugate_gradients` solves A x = b without the matrix; these are called from Python.
 
 Source: Baraff 1996, section 9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sparse
+from pydantic import Field
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from multibody_cli.constraint_solver.constrained_nodes import solve
+from multibody_cli.kernel import kernel
 from multibody_cli.methods.baraff import assemble, factor_bodies
 from multibody_cli.studies.bench.measurement import growth
 from multibody_cli.studies.bench.options import OUTPUT_DISABLED
@@ -30,15 +32,12 @@ from multibody_cli.studies.simulation import PreparedSimulation
 MOST_CALLS = 10**6
 """Largest number of calls that are timed together."""
 
-RESOLUTION = 1e-9
-"""Shortest time that is measured, s."""
-
 TOLERANCE = 1e-10
 """Relative tolerance of conjugate gradients."""
 
 
 class Measure(SizedSpec):
-    """Times of the parts of a solution for the multipliers, us, over sizes, less those of size 1, of calls from Python.
+    """Times of the parts of a solution for the multipliers, us, over sizes.
 
     Values: of each part, `PART`, the time at the last size, s, `PART_times`, those at all sizes, and `PART_growth`, the
     exponent of the number of multipliers; `multipliers`, their number at the last size; `error`, the largest relative
@@ -46,26 +45,27 @@ class Measure(SizedSpec):
     """
 
     type: Literal["multipliers"]
+    others: bool = Field(True, description="Whether the other solvers are timed, too; they need spatial bodies.")
 
     def measure(self, prepare: Prepare) -> MeasureResult:
         """Time all sizes."""
-        systems = {size: self._system(prepare, size) for size in dict.fromkeys([1, *self.sizes])}
+        systems = {size: self._system(prepare, size) for size in self.sizes}
         found = least_times(
-            {(size, part): _block(call) for size, system in systems.items() for part, call in system.parts.items()},
+            {(size, part): _block(times) for size, system in systems.items() for part, times in system.parts.items()},
             self.rounds,
         )
         rows: list[dict[str, Any]] = []
         series: dict[str, list[float]] = {}
         error, steps = 0.0, 0
-        for size in self.sizes:
-            system = systems[size]
-            times = {part: max(found.seconds[size, part] - found.seconds[1, part], RESOLUTION) for part in system.parts}
+        for size, system in systems.items():
+            times = {part: found.seconds[size, part] for part in system.parts}
             rows.append(
                 {"size": size, "multipliers": system.count, **{f"{part}, us": 1e6 * t for part, t in times.items()}}
             )
             for part, seconds in times.items():
                 series.setdefault(part, []).append(seconds)
-            error, steps = max(error, system.error()), system.steps
+            if self.others:
+                error, steps = max(error, system.error()), system.steps
         counts = [row["multipliers"] for row in rows]
         values: dict[str, Any] = {"multipliers": counts[-1], "error": error, "steps": steps}
         for part, costs in series.items():
@@ -79,13 +79,13 @@ class Measure(SizedSpec):
 
     def _system(self, prepare: Prepare, size: int) -> _System:
         overrides = [*OUTPUT_DISABLED, "simulation.method=baraff", *self.set, f"{self.size}={size}"]
-        return _System(prepare(self.scene, overrides))
+        return _System(prepare(self.scene, overrides), self.others)
 
 
 class _System:
-    """The system of one scene, and its solvers."""
+    """The system of one scene, and its solvers: each part runs a number of times."""
 
-    def __init__(self, simulation: PreparedSimulation) -> None:
+    def __init__(self, simulation: PreparedSimulation, others: bool) -> None:
         self._system = simulation.compiled.model.system
         state = simulation.fresh_state()
         method = simulation.method_for(state)
@@ -93,18 +93,24 @@ class _System:
         self._a, self._work = state.a, method.work
         self.count = len(self._work.rows)
         self.steps = 0
+        self._b = np.ones(self.count)
+        self.parts: dict[str, Callable[[int], object]] = {
+            "blocks": partial(_repeat_blocks, self._system, self._work),
+            "factor": partial(_repeat_factors, self._system, self._work, self._a),
+            "solve": partial(_repeat_solutions, self._work.scratch, self._b),
+        }
+        if others:
+            self._add_others()
+
+    def _add_others(self) -> None:
         J, M = _matrices(self._system, self._work)
         self._J, self._inverse = J, sparse.csc_matrix(sparse.block_diag([np.linalg.inv(block) for block in M]))
         self._whole = sparse.csc_matrix(sparse.bmat([[sparse.block_diag(M), -J.T], [-J, None]]))
         self._dense = J.toarray(), self._inverse.toarray()
-        self._b = np.ones(self.count)
-        self.parts: Mapping[str, Callable[[], object]] = {
-            "blocks": lambda: assemble(self._system, self._work, False),
-            "factor": lambda: factor_bodies(self._system, self._work, self._a),
-            "solve": self._solve_with_factors,
-            "dense": self._solve_dense,
-            "sparse_lu": self._solve_by_lu,
-            "conjugate_gradients": self._solve_by_gradients,
+        self.parts |= {
+            "dense": partial(_repeat, self._solve_dense),
+            "sparse_lu": partial(_repeat, self._solve_by_lu),
+            "conjugate_gradients": partial(_repeat, self._solve_by_gradients),
         }
 
     def _solve_dense(self) -> np.ndarray:
@@ -139,16 +145,35 @@ class _System:
     def _solve_sparse(self) -> np.ndarray:
         """Return the multipliers of J M^-1 J^T x = 1 by the factors of the tree."""
         factor_bodies(self._system, self._work, self._a)
-        self._solve_with_factors()
+        _repeat_solutions(self._work.scratch, self._b, 1)
         return np.array(self._work.scratch.multipliers)
 
-    def _solve_with_factors(self) -> None:
-        """Solve in place, from the right-hand side: results of results would overflow."""
-        scratch = self._work.scratch
-        for array in scratch.x:
-            array[:] = 0.0
-        scratch.multipliers[:] = self._b
+
+@kernel
+def _repeat_blocks(system: Any, work: Any, count: int) -> None:
+    for _ in range(count):
+        assemble(system, work, False)
+
+
+@kernel
+def _repeat_factors(system: Any, work: Any, a: Any, count: int) -> None:
+    for _ in range(count):
+        factor_bodies(system, work, a)
+
+
+@kernel
+def _repeat_solutions(scratch: Any, b: Any, count: int) -> None:
+    """Solve in place, each time from the right-hand side b."""
+    for _ in range(count):
+        scratch.x.numbers[:] = 0.0
+        for i in range(len(b)):
+            scratch.multipliers[i] = b[i]
         solve(scratch.kkt, scratch.x, scratch.multipliers)
+
+
+def _repeat(call: Callable[[], object], count: int) -> None:
+    for _ in range(count):
+        call()
 
 
 def _matrices(system: Any, work: Any) -> tuple[Any, list[np.ndarray]]:
@@ -177,15 +202,14 @@ def mass_of(mass: float, body: Any) -> np.ndarray:
     return np.block([[rotational, coupling], [coupling.T, mass * np.eye(3)]])
 
 
-def _block(call: Callable[[], object]) -> Callable[[], float]:
-    """Return a function that repeats a call, and returns its mean time, s."""
-    call()
-    count = long_enough(partial(_seconds, call), 1, MOST_CALLS, SHORTEST)
-    return lambda: _seconds(call, count) / count
+def _block(times: Callable[[int], object]) -> Callable[[], float]:
+    """Return a function that repeats a part, and returns the mean time of it, s."""
+    times(1)
+    count = long_enough(partial(_seconds, times), 1, MOST_CALLS, SHORTEST)
+    return lambda: _seconds(times, count) / count
 
 
-def _seconds(call: Callable[[], object], count: int) -> float:
+def _seconds(times: Callable[[int], object], count: int) -> float:
     began = CLOCK()
-    for _ in range(count):
-        call()
+    times(count)
     return CLOCK() - began
