@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import brentq, linprog, root
 
 import mbsim
+from multibody_cli.errors import RunFailed
 from multibody_cli.kernel import Floats
 
 pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
@@ -116,23 +117,61 @@ def test_the_program_has_the_published_thickness() -> None:
     assert thinnest == pytest.approx(0.1075, abs=2e-4)
 
 
+def stays(scene: str) -> bool:
+    """Return whether a scene is in equilibrium where it starts."""
+    try:
+        found = mbsim.equilibrium(scene)
+    except RunFailed:  # it moves ever more slowly
+        return False
+    return found.held and found.found.residual < 1e-10 and float(np.abs(found.changes).max()) < 1e-12
+
+
 @pytest.mark.parametrize("count", [5, 8])
 def test_an_arch_stands_down_to_its_critical_friction(count: int) -> None:
-    limit = brentq(lambda friction: stands(count, 0.3, friction) - 0.5, 0.05, 1.0, xtol=1e-9)
+    limit = brentq(lambda friction: stands(count, 0.3, friction) - 0.5, 0.05, 1.0, xtol=1e-13)
+    assert stays(arch(count, 0.3, (1 + 1e-6) * limit))
+    assert not stays(arch(count, 0.3, (1 - 1e-6) * limit))
     held = mbsim.equilibrium(arch(count, 0.3, 1.002 * limit))
-    assert held.held
-    assert held.found.residual < 1e-10
-    assert np.abs(held.changes).max() < 1e-12
     weight = sum(force[2] for pair, force in held.contacts.items() if pair.startswith("world"))
     assert weight == pytest.approx(count * 9.81, rel=1e-10)
-    slid = mbsim.equilibrium(arch(count, 0.3, 0.998 * limit))
-    assert np.abs(slid.changes).max() > 0.1
 
 
 def test_an_arch_stands_down_to_its_critical_thickness() -> None:
-    limit = brentq(lambda thickness: stands(5, thickness, 0.8) - 0.5, 0.05, 0.3, xtol=1e-9)
-    assert np.abs(mbsim.equilibrium(arch(5, 1.005 * limit, 0.8)).changes).max() < 1e-12
-    assert np.abs(mbsim.equilibrium(arch(5, 0.995 * limit, 0.8)).changes).max() > 0.1
+    limit = brentq(lambda thickness: stands(5, thickness, 0.8) - 0.5, 0.05, 0.3, xtol=1e-13)
+    assert stays(arch(5, (1 + 1e-6) * limit, 0.8))
+    assert not stays(arch(5, (1 - 1e-6) * limit, 0.8))
+
+
+@pytest.mark.parametrize("angle", [10.0, 45.0, 60.0])
+def test_an_arch_of_two_legs_stands_down_to_its_thrust(angle: float) -> None:
+    """Legs on balls of radius r with a hinge at the apex have the thrust P L sin(a)/(2 (L cos(a) + r))."""
+    a, r, weight = math.radians(angle), 0.05, 2 * 9.81
+    thrust = weight * math.sin(a) / (2 * (math.cos(a) + r))
+    leg = (
+        "mass: 2, com: [0, 0, 0], inertia: {principal: [0.1, 0.1, 0.01]}, "
+        f"shapes: [{{type: sphere, radius: {r}, position: [0, 0, -0.5]}}]"
+    )
+    turned = "{rotation: {axis: [1, 0, 0], angle: 90 deg}}"
+
+    def legs(friction: float) -> str:
+        return f"""mbsim: 1
+bodies: {{left: {{{leg}}}, right: {{{leg}}}}}
+joints:
+  plane: {{type: free2d, child: left, origin: {turned}, child_origin: {turned},
+    q: [{math.sin(a) / 2!r}, {r + math.cos(a) / 2!r}, {a!r}]}}
+  apex: {{type: revolute, parent: left, child: right, axis: [0, 1, 0], origin: {{position: [0, 0, 0.5]}},
+    child_origin: {{position: [0, 0, 0.5]}}, q: {2 * a!r}}}
+world: {{shapes: [{{type: plane}}]}}
+contacts: {{friction: {friction!r}}}
+{SETTINGS}"""
+
+    above = legs((1 + 1e-8) * thrust / weight)
+    assert stays(above)
+    assert not stays(legs((1 - 1e-8) * thrust / weight))
+    for body, side in (("left", -1.0), ("right", 1.0)):
+        np.testing.assert_allclose(
+            mbsim.equilibrium(above).contacts[f"world:{body}"], [side * thrust, 0, weight], rtol=1e-10, atol=1e-10
+        )
 
 
 # --- contacts and springs ---------------------------------------------------------------------------------------------
