@@ -5,13 +5,16 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import yaml
+from loops import start
 from root_finding_cases import CHAIN, SETTINGS, newton_solves, searches
 
 from multibody_cli import prepare
+from multibody_cli.methods import variational
 
 ROOT = Path(__file__).parents[2]
 RODS = [{"type": "cylinder", "radius": 0.05, "length": 0.4}]
@@ -78,6 +81,29 @@ def test_initial_guesses_change_the_number_of_iterations_but_not_the_step(found:
         np.testing.assert_allclose(other["q"], guesses[0]["q"], rtol=0, atol=1e-10)
     taken = [sum(guess["iterations"][1:]) for guess in guesses]
     assert taken[0] > taken[1] > max(taken[2:])
+
+
+def test_the_first_correction_of_riqn_from_rest_is_that_of_forward_dynamics() -> None:
+    """h M(q)^-1 e, (25) of the paper: without motion, e is half of the impulse of the forces."""
+    count, h = 4, 0.01
+    body = {"mass": 1.3, "com": [0.1, -0.2, 0.3], "inertia": {"principal": [0.1, 0.2, 0.25]}}
+    joints = {
+        f"j{i}": {
+            "type": "revolute",
+            "axis": [1, 2 - i, i],
+            "parent": f"b{i - 1}" if i else "world",
+            "child": f"b{i}",
+            "origin": {"position": [0.3, 0.1 * i, -0.4]},
+            "q": 0.3 - 0.2 * i,
+        }
+        for i in range(count)
+    }
+    scene = {"bodies": {f"b{i}": body for i in range(count)}, "joints": joints}
+    options = {"root_finder": "riqn", "initial_guess": "ig1", "max_iterations": 1, "tolerance": 1e-300}
+    with patch.object(variational, "MAX_DENSE_DOFS", 0):  # without the fallback to Newton's method
+        run = start(scene, "variational", step=h, duration=1.0, options=options)
+        run.method.advance(run.state, h)
+    np.testing.assert_allclose(run.method.work.response[:count], 0.5 * h * start(scene).state.a, rtol=1e-10)
 
 
 def test_a_step_that_does_not_converge_is_reported_subdivided_or_solved_by_the_fallback(found: dict[str, Any]) -> None:

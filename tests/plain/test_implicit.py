@@ -10,6 +10,7 @@ from force_scenes import ELEMENTS, INERTIA
 from loops import start
 
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
+from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 
 METHODS = ("aba", "redmax", "baraff")
 IMPLICIT = ("linearly_implicit_euler", "sdirk2")
@@ -53,6 +54,46 @@ def test_linearly_implicit_euler_agrees_with_its_formula(method):
         v = (v - h * k * x) / (1.0 + h * d + h * h * k)
         x += h * v
         assert (x_found, v_found) == pytest.approx((x, v), abs=1e-11)
+
+
+PARTS = ("revolute", "prismatic", "revolute", "revolute", "prismatic")
+"""Joints of a branching tree."""
+
+
+def sprung_tree(k, d):
+    """A tree whose joints all have different stiffness and damping, in proportion to k and d."""
+    body = {"mass": 1.3, "com": [0.1, -0.2, 0.3], "inertia": {"principal": [0.1, 0.2, 0.25]}}
+    joints = {
+        f"j{i}": {
+            "type": kind,
+            "axis": [1, 2 - i, i],
+            "parent": f"b{(i - 1) // 2}" if i else "world",
+            "child": f"b{i}",
+            "origin": {"position": [0.3, 0.1 * i, -0.4]},
+            "q": 0.3 - 0.2 * i,
+            "v": 1.0 - 0.7 * i,
+            "stiffness": k * (1 + i),
+            "damping": d * (1 + i % 2),
+        }
+        for i, kind in enumerate(PARTS)
+    }
+    return {"bodies": {f"b{i}": body for i in range(len(PARTS))}, "joints": joints}
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic"])
+@pytest.mark.parametrize(("k", "d"), [(3e4, 0.0), (0.0, 200.0), (3e4, 200.0)])
+def test_stiffness_and_damping_of_joints_are_on_the_diagonal_of_the_dense_equations(method, k, d):
+    """(M + h D + h^2 K) v' = M (v + h a) - h K q, with a the accelerations without both: notes, (2.77) and Alg. 10."""
+    h, number = 0.01, np.zeros(len(PARTS))
+    free = start(sprung_tree(0.0, 0.0), method)
+    for joint in free.compiled.model.names.joints:
+        number[joint.columns] = int(joint.name[1:])
+    M, state = EquationsOfMotion(free.compiled.model).mass_matrix(free.state), free.state
+    K, D = np.diag(k * (1 + number)), np.diag(d * (1 + number % 2))
+    expected = np.linalg.solve(M + h * D + h * h * K, M @ (state.v + h * state.a) - h * K @ state.q)
+    run = start(sprung_tree(k, d), method, integrator="linearly_implicit_euler", step=h, duration=1.0)
+    assert run.method.advance(run.state, h).status.name == "OK"
+    np.testing.assert_allclose(run.state.v, expected, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -116,11 +117,17 @@ def test_newton_doubles_the_digits_of_a_correction_and_riqn_does_not() -> None:
     assert found.values["newton_iterations"] < found.values["riqn_iterations"]
 
 
+def test_one_correction_is_no_convergence() -> None:
+    settings = ["simulation.method=variational_maximal", "simulation.step=10 ms", "vars.n=2", "vars.swing=0.5"]
+    found = measured(corrections, most=2, set=settings, runs={"newton": chain("newton")})
+    assert found.values["newton_quadratic"] == math.inf
+
+
 def test_iterations_are_counted_until_a_step_fails() -> None:
     settings = ["simulation.method=variational", "simulation.step=10 ms", "vars.n=3", "vars.swing=0.3"]
     limit = "simulation.options.max_iterations"
     found = measured(iterations, steps=5, set=settings, runs={"good": chain("good"), "bad": chain("bad", f"{limit}=1")})
-    assert (found.values["good_steps"], found.values["bad_steps"]) == (5, 0)
+    assert (found.values["steps"], found.values["good_steps"], found.values["bad_steps"]) == (5, 5, 0)
     assert 1 <= found.values["good_mean"] <= found.values["good_most"]
 
 

@@ -118,6 +118,15 @@ def test_a_star_is_dense_in_delassus_form_and_sparse_in_kkt_form():
     assert len(factored_blocks(H, hub_first)) > COUNT * (COUNT - 1) / 2
 
 
+def test_the_delassus_matrix_of_a_chain_is_block_tridiagonal():
+    given = problem(SHAPES["chain"], KINDS["rigid"])
+    H, split = given.matrix(), given.rows(1).start
+    M, J = H[:split, :split], H[split:, :split]
+    A = J @ np.linalg.solve(M, J.T)
+    rows = [slice(given.rows(i).start - split, given.rows(i).stop - split) for i in range(1, COUNT + 1)]
+    assert all(A[a, b].any() == (abs(i - j) <= 1) for i, a in enumerate(rows) for j, b in enumerate(rows))
+
+
 @pytest.mark.parametrize("n_dofs", [RIGID, POINT, AFFINE])
 def test_storage_grows_by_the_same_cells_with_every_body(n_dofs):
     """Blocks for one body, two sides and one factor of its constraint: nothing that grows with the tree."""

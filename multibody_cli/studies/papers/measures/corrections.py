@@ -25,7 +25,8 @@ class Measure(MeasureSpec):
     """Largest component of the correction in each iteration, until it falls no more.
 
     Values of run `name`: `name_quadratic`, the largest ratio of a correction above round-off to the square of the one
-    before, which is bounded if the convergence is quadratic; `name_iterations`, the number of corrections.
+    before, which is bounded if the convergence is quadratic, and infinite if there is no such pair;
+    `name_iterations`, the number of corrections.
     """
 
     type: Literal["corrections"]
@@ -44,7 +45,7 @@ class Measure(MeasureSpec):
                 {"run": run.label, **{str(k + 1): sizes[k] if k < len(sizes) else None for k in range(self.most)}}
             )
             pairs = [(a, b) for a, b in pairwise(sizes) if a < LARGEST and b > ROUND_OFF]
-            values[f"{name}_quadratic"] = max((b / (a * a) for a, b in pairs), default=0.0)
+            values[f"{name}_quadratic"] = max((b / (a * a) for a, b in pairs), default=np.inf)
             values[f"{name}_iterations"] = len(sizes)
             curves.append(Curve(run.label, list(range(1, len(sizes) + 1)), sizes))
         return MeasureResult(rows, values, Plot("iteration", "largest correction", curves, log_y=True))

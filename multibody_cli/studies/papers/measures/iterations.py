@@ -22,7 +22,7 @@ class Measure(MeasureSpec):
     """Iterations of steps.
 
     Values of run `name`: `name_mean`, `name_deviation`, `name_most`, and `name_steps`, the number of steps without
-    failure.
+    failure; and `steps`, the number of steps that each run is to take.
     """
 
     type: Literal["iterations"]
@@ -33,7 +33,7 @@ class Measure(MeasureSpec):
     def measure(self, prepare: Prepare) -> MeasureResult:
         """Take the steps of all runs."""
         rows: list[dict[str, Any]] = []
-        values: dict[str, float] = {}
+        values: dict[str, float] = {"steps": self.steps}
         curves: list[Curve] = []
         for name, run in self.runs.items():
             reports = list(Steps(prepare, run, self.set).take(self.steps))

@@ -1,8 +1,9 @@
 """Lagrange multipliers of bodies in a tree: the sparse factor and solution beside other solvers.
 
 `blocks` writes the blocks of the Jacobian and of the masses, `factor` writes and eliminates them, and `solve` solves
-with the factors; all three are repeated by compiled code.  `dense` factors A = J M^-1 J^T by Cholesky, `sparse_lu` the
-system of M and J by SuperLU, and `conjugate_gradients` solves A x = b without the matrix; these are called from Python.
+with the factors; all three are repeated by compiled code.  `dense` factors A = J M^-1 J^T, which is given, by Cholesky,
+`sparse_lu` the system of M and J by SuperLU, and `conjugate_gradients` solves A x = b without the matrix; these are
+called from Python.
 
 Source: Baraff 1996, section 9.
 """
@@ -106,7 +107,7 @@ class _System:
         J, M = _matrices(self._system, self._work)
         self._J, self._inverse = J, sparse.csc_matrix(sparse.block_diag([np.linalg.inv(block) for block in M]))
         self._whole = sparse.csc_matrix(sparse.bmat([[sparse.block_diag(M), -J.T], [-J, None]]))
-        self._dense = J.toarray(), self._inverse.toarray()
+        self._A = (J @ self._inverse @ J.T).toarray()
         self.parts |= {
             "dense": partial(_repeat, self._solve_dense),
             "sparse_lu": partial(_repeat, self._solve_by_lu),
@@ -114,8 +115,7 @@ class _System:
         }
 
     def _solve_dense(self) -> np.ndarray:
-        J, inverse = self._dense
-        x: np.ndarray = cho_solve(cho_factor(J @ inverse @ J.T, check_finite=False), self._b, check_finite=False)
+        x: np.ndarray = cho_solve(cho_factor(self._A, check_finite=False), self._b, check_finite=False)
         return x
 
     def _solve_by_lu(self) -> np.ndarray:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Any, Literal
 
 import numpy as np
 
+from multibody_cli.errors import RunFailed
+from multibody_cli.methods.contract import Status
 from multibody_cli.studies.bench.measurement import growth
 from multibody_cli.studies.papers.contract import Curve, MeasureResult, Plot, Prepare, SizedSpec
 from multibody_cli.studies.papers.measures.least_times import CLOCK, least_times
@@ -21,7 +22,8 @@ class Measure(SizedSpec):
     """Times of an iteration, us, over sizes: of a step divided by its iterations, and of LAPACK for as many unknowns.
 
     The unknowns are the velocities of all bodies and the rows of all joints.  Values: `sparse` and `dense`, s, at the
-    last size, `sparse_growth` and `dense_growth`.
+    last size; `sparse_growth` and `dense_growth`, the exponents of the size, and `sparse_last_growth` and
+    `dense_last_growth`, those of the last two sizes.
     """
 
     type: Literal["newton_step"]
@@ -46,23 +48,26 @@ class Measure(SizedSpec):
         for part in ("sparse", "dense"):
             costs = [row[f"{part}, us"] for row in rows]
             values[part] = 1e-6 * costs[-1]
-            fit = growth(self.sizes, costs)
-            if fit is not None:
-                values[f"{part}_growth"] = fit.exponent
+            for name, first in (("growth", 0), ("last_growth", -2)):
+                fit = growth(self.sizes[first:], costs[first:])
+                if fit is not None:
+                    values[f"{part}_{name}"] = fit.exponent
             curves.append(Curve(part, self.sizes, costs))
         plot = Plot("links", "time of an iteration, us", curves, log_x=True, log_y=True)
         return MeasureResult(rows, values, plot, found.disturbance)
 
 
 def _sparse(steps: Steps) -> Callable[[], float]:
-    """Return a function that takes the next steps, and returns the mean time of an iteration, s."""
-    taken = count(1)
+    """Return a function that takes the first steps, and returns the mean time of an iteration, s."""
 
     def mean() -> float:
-        until = [next(taken) * steps.step for _ in range(STEPS)]
+        steps.restart()
         began = CLOCK()
-        reports = [steps.method.advance(steps.state, instant) for instant in until]
-        return (CLOCK() - began) / sum(report.iterations for report in reports)
+        reports = list(steps.take(STEPS))
+        seconds = CLOCK() - began
+        if reports[-1].status is not Status.OK:
+            raise RunFailed("a step whose iterations are timed does not converge")
+        return seconds / sum(report.iterations for report in reports)
 
     return mean
 

@@ -41,8 +41,13 @@ class Steps:
         self.joints = simulation.scene.joints
         self.system = simulation.compiled.model.system
         self.step = simulation.scene.simulation.step
-        self.state = simulation.fresh_state()
-        self.method: Method = simulation.method_for(self.state)
+        self._simulation = simulation
+        self.restart()
+
+    def restart(self) -> None:
+        """Return to the start of the scene."""
+        self.state = self._simulation.fresh_state()
+        self.method: Method = self._simulation.method_for(self.state)
         self.method.start(self.state)
 
     def take(self, count: int) -> Iterator[Report]:
