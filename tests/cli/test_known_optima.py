@@ -65,6 +65,7 @@ def slopes(at: Floats) -> Floats:
     return np.array([thrown(*(at + 1e-30j * unit)).imag / 1e-30 for unit in np.eye(2)])
 
 
+@pytest.mark.nightly
 def test_the_throw_of_a_trebuchet_takes_a_third_of_the_runs_with_derivatives(mbsim: Command, folder: Path) -> None:
     """The optimum is where the derivatives of an independent formulation are zero, by Newton's method."""
     known = np.array([3.6, 0.85])
@@ -121,6 +122,7 @@ def wishbone(angle: float) -> tuple[float, float, float]:
     return camber, float(wheel), math.atan2(*(ball + b * kingpin - pivot)[::-1])
 
 
+@pytest.mark.nightly
 def test_a_wishbone_has_the_dimensions_that_made_its_camber_curve(mbsim: Command, folder: Path) -> None:
     """Camber and travel of the wheel at nine angles, of six dimensions, from others that are up to a fifth away."""
     angles = -0.24 + 0.06 * np.arange(9)
