@@ -11,7 +11,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
 from multibody_cli.cli.options import PATH
-from multibody_cli.cli.progress import Waiting
+from multibody_cli.cli.progress import ProgressBar
 from multibody_cli.cli.tables import markdown_table, show, table_lines, to_json
 from multibody_cli.errors import ArgumentError
 from multibody_cli.escaping import escaped
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from multibody_cli.studies.papers.reading import PaperSpec
 
 ALL = "all"
+
+EXPERIMENTS = {"bar_format": "{n:.0f} of {total:.0f} experiments made, {desc}[{elapsed}]"}
+"""Settings of the bar of experiments, which take different times."""
 
 
 @click.command("reproduce", cls=Verb, short_help="Reproduce the tables and figures of papers.")
@@ -60,14 +63,19 @@ def verb(
     chosen = {name: read_paper(name, quick) for name in dict.fromkeys(papers() if ALL in names else names)}
     _require_experiments(only, [name for _, paper in chosen.values() for name in paper.experiments])
     found: dict[str, tuple[PaperSpec, list[Reproduction]]] = {}
+    total = sum(not only or name in only for _, paper in chosen.values() for name in paper.experiments)
     interrupted = False
     try:
-        for name, (folder, paper) in chosen.items():
-            done: list[Reproduction] = []
-            found[name] = (paper, done)
-            _show_head(paper, json_file)
-            with Waiting(name):
-                for one in reproduce(folder, paper, only, prepare, messages.detail):
+        with ProgressBar("experiments", EXPERIMENTS) as bar:
+
+            def announce(title: str) -> None:
+                bar.show(sum(len(done) for _, done in found.values()), total, title)
+
+            for name, (folder, paper) in chosen.items():
+                done: list[Reproduction] = []
+                found[name] = (paper, done)
+                _show_head(paper, json_file)
+                for one in reproduce(folder, paper, only, prepare, announce):
                     done.append(one)
                     _show(one, json_file)
     except KeyboardInterrupt:
