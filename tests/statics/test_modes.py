@@ -34,6 +34,53 @@ def chain(count: int, m: float, k: float, damping: float = 0.0) -> str:
     return f"mbsim: 1\ngravity: [0, 0, 0]\nbodies:\n{bodies}joints:\n{joints}{SETTINGS}"
 
 
+def governor(at: float, q: float, motion: str = "") -> str:
+    """A slider of 0.5 kg on a spring of 200 N/m and a hub of 0.1 kg m^2, which turns freely or by a motion."""
+    return f"""mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  hub: {{mass: 1, inertia: {{principal: [0.1, 0.1, 0.1]}}}}
+  slider: {{mass: 0.5, inertia: {{principal: [1e-3, 1e-3, 1e-3]}}}}
+joints:
+  spin: {{type: revolute, axis: [0, 0, 1], child: hub{motion}}}
+  radial: {{type: prismatic, axis: [1, 0, 0], parent: hub, child: slider, stiffness: 200, q: {q},
+    origin: {{position: [{at}, 0, 0]}}}}
+{SETTINGS}"""
+
+
+@pytest.mark.parametrize(("rate", "at"), [(0.0, 0.1), (10.0, 0.1), (18.0, 0.1), (25.0, -0.1)])
+def test_a_rate_that_no_motion_holds_varies_with_the_momentum(rate: float, at: float) -> None:
+    """w^2 = k/m - W^2 + 4 m r^2 W^2/(J + m r^2) of a free hub, k/m - W^2 of one with a motion, also where it grows."""
+    k, m, J = 200.0, 0.5, 0.101
+    r = k * at / (k - m * rate**2)
+    free, held = governor(at, r - at), governor(at, r - at, f", motion: {{velocity: {rate}}}")
+    for scene, steady, square in (
+        (free, rate, k / m - rate**2 + 4 * m * r**2 * rate**2 / (J + m * r**2)),
+        (held, None, k / m - rate**2),
+    ):
+        mode = mbsim.modes(scene, steady={"spin": steady}).modes[-1]
+        assert abs(mode.exponent) == pytest.approx(math.sqrt(abs(square)), rel=1e-9)
+        assert mode.kind == ("oscillates" if square > 0 else "grows")
+
+
+@pytest.mark.parametrize("power", [-2, -3, -4])
+def test_a_circular_orbit_has_the_exponents_of_its_force(power: int) -> None:
+    """w^2 = (3 + p) W^2 under an attraction r^p: a Kepler orbit oscillates at its own rate, and p < -3 is unstable."""
+    scene = f"""mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  arm: {{mass: 1e-9, inertia: {{principal: [1e-12, 1e-12, 1e-12]}}}}
+  planet: {{mass: 1, inertia: {{principal: [1e-12, 1e-12, 1e-12]}}}}
+joints:
+  spin: {{type: revolute, axis: [0, 0, 1], child: arm}}
+  radius: {{type: prismatic, axis: [1, 0, 0], parent: arm, child: planet, q: 1, force: "-q**({power})"}}
+{SETTINGS}"""
+    found = mbsim.modes(scene, steady={"spin": 1.0}).modes
+    square = 3 + power
+    assert [mode.kind for mode in found] == {1: ["oscillates"], 0: [], -1: ["decays", "grows"]}[square]
+    assert all(abs(mode.exponent) == pytest.approx(1.0, rel=1e-9) for mode in found)
+
+
 def test_a_chain_of_masses_has_the_frequencies_of_the_sine() -> None:
     """w = 2 sqrt(k/m) sin((2 i + 1) pi/(2 (2 n + 1))); with damping d = b k, the ratio is b w/2."""
     n, m, k, d = 20, 2.0, 1000.0, 0.3

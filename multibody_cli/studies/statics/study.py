@@ -186,6 +186,7 @@ class StaticProblem:
         state.v[:], state.a[:] = rates, 0.0
         self.state, self.model = state, with_held_motions(model, self._held)
         self.is_steady = bool(self._held.any())
+        self.has_free_rates = bool((self._held & ~model.system.tree.driven).any())
 
     def coordinate(self, name: str) -> CoordinateName:
         """Return the coordinate of a name that can have a constant rate.

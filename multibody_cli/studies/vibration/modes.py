@@ -1,6 +1,6 @@
 """Modes of small motions about a state: frequencies, damping ratios, shapes, and the shares of the bodies.
 
-About an equilibrium, or a steady motion of a tree, in the coordinates y of the stiffness K = diag(k),
+About an equilibrium, or a steady motion of a tree with prescribed rates, in the coordinates y of the stiffness K = diag(k),
 
     M y'' + C y' + K y = 0,    M = D^T M D,    C = -D^T dL/dv D,
 
@@ -140,7 +140,7 @@ def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> 
 
 
 def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassProperties]) -> Modes:
-    """Return the modes about an equilibrium, or a steady motion without constraints."""
+    """Return the modes about an equilibrium, or a steady motion with prescribed rates and without constraints."""
     D, k, forces = found.directions, found.stiffness, UnbalancedForces(model, found.state.copy())
     own = D[: forces.n]
     M = own.T @ EquationsOfMotion(model).mass_matrix(found.state) @ own

@@ -17,7 +17,11 @@ from multibody_cli.studies.statics.study import StaticProblem, Statics, require_
 
 
 class Subject(NamedTuple):
-    """A model in joint coordinates, a state, and the equilibrium that it is; None for any other state."""
+    """A model in joint coordinates, a state, and the equilibrium that it is.
+
+    That is None for any other state, and for a steady motion whose rates may change: only those of prescribed motions
+    are held.
+    """
 
     model: Model
     state: State
@@ -51,7 +55,7 @@ def subject_of(
     if equilibrium or steady:
         problem = StaticProblem(prepared, at, steady)
         statics = problem.solve()
-        return Subject(problem.model, statics.found.state.copy(), statics)
+        return Subject(problem.model, statics.found.state.copy(), None if problem.has_free_rates else statics)
     state = prepared.fresh_state()
     method = prepared.method_for(state)
     with np.errstate(over="ignore", invalid="ignore"):
