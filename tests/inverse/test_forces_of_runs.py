@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -218,7 +219,49 @@ def test_a_mechanism_that_is_prescribed_needs_no_forces(tmp_path: Path) -> None:
     text = text.replace("q: [0.3, -0.2]", "").replace("stiffness: 2", "").replace("damping: 0.1", "")
     found = inverse_of_run(text, tmp_path)
     assert found.forces.shape == (11, 0)
+    assert any("no force is unknown" in remark for remark in found.remarks)
     assert found.ignored == ("flexion (prescribed)", "adduction (prescribed)", "elbow (prescribed)")
+
+
+SLIDER_CRANK = """mbsim: 1
+gravity: [0, 0, 0]
+bodies:
+  crank: {mass: 1, inertia: {principal: [0.01, 0.01, 0.01]}}
+  rod: {mass: 1, inertia: {principal: [0.01, 0.01, 0.01]}}
+  piston: {mass: 2, inertia: {principal: [0.01, 0.01, 0.01]}}
+joints:
+  guide: {type: prismatic, child: piston, axis: [1, 0, 0], origin: {position: [0.25, 0, 0]}}
+  main: {type: revolute, child: crank, axis: [0, 0, 1], MOTION}
+  pin: {type: revolute, parent: crank, child: rod, origin: {position: [0.05, 0, 0]}, axis: [0, 0, 1]}
+  wrist: {type: revolute, parent: rod, child: piston, origin: {position: [0.2, 0, 0]}, axis: [0, 0, 1]}
+simulation: {duration: 1 s, step: 10 ms}
+output: {every: 10 ms}
+"""
+
+
+@pytest.mark.parametrize("first", [0.0, 0.1])
+def test_a_piston_drives_its_crank_but_at_the_dead_centres(first: float, tmp_path: Path) -> None:
+    """F ds/dt is the rate of the kinetic energy; at a dead centre no force on the piston turns the crank."""
+    path, run = tmp_path / "scene.yaml", tmp_path / "run.h5"
+    path.write_text(SLIDER_CRANK.replace("MOTION", "motion: {position: '2*pi*t'}"))
+    mbsim.load(path).run(run)
+    path.write_text(SLIDER_CRANK.replace("MOTION", "q: 0"))
+    found = mbsim.inverse(path, run, on=["guide"], start=first)
+    t, W, r, length = found.times, 2 * math.pi, 0.05, 0.2
+    a = W * t
+    b = np.arcsin(r / length * np.sin(a))
+    db = W * r * np.cos(a) / (length * np.cos(b))
+    d2b = (db**2 * np.tan(b)) - W**2 * r * np.sin(a) / (length * np.cos(b))
+    ds = -r * np.sin(a) * W - length * np.sin(b) * db
+    d2s = -r * W**2 * np.cos(a) - length * (np.cos(b) * db**2 + np.sin(b) * d2b)
+    pin, pin2 = r * W * np.array([-np.sin(a), np.cos(a)]), -r * W**2 * np.array([np.cos(a), np.sin(a)])
+    power = (pin * pin2).sum(axis=0) + 0.01 * db * d2b + 2 * ds * d2s
+    dead = np.abs(np.sin(a)) < 1e-9
+    forces = dict(zip((one.name for one in found.coordinates), found.forces.T, strict=True))
+    np.testing.assert_allclose(forces["guide"][~dead], power[~dead] / ds[~dead], rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(forces["guide"][dead], 0.0)
+    np.testing.assert_array_equal(forces["main"][~dead], 0.0)
+    assert sum("causes no motion at" in remark for remark in found.remarks) == 1
 
 
 def test_a_simulation_in_python_has_the_torque_of_a_crank(tmp_path: Path) -> None:

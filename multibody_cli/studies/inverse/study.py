@@ -18,7 +18,7 @@ Sources: Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 5 and 8; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,12 +104,20 @@ def _without_effect(scene: SceneSpec, has_contacts: bool, resists_rolling: bool)
 
 
 class _Instant(NamedTuple):
+    sought: tuple[CoordinateName, ...]
     required: Floats
     effort: Effort
     tensions: Floats
     contacts: tuple[ContactForce, ...] = ()
     residual: Floats = np.zeros(0)
     resultants: Mapping[str, Floats] = {}
+
+    def among(self, sought: Sequence[CoordinateName]) -> _Instant:
+        """Return the instant with forces on the given coordinates, of which some are 0."""
+        places = [sought.index(one) for one in self.sought]
+        required, reserves = np.zeros((2, len(sought)))
+        required[places], reserves[places] = self.required, self.effort.reserves
+        return self._replace(required=required, effort=self.effort._replace(reserves=reserves))
 
 
 Record = Callable[..., None]
@@ -212,15 +220,17 @@ class InverseProblem:
             state, a = self._consistent.advance(float(time), motion.q[k], motion.v[k], motion.a[k])
             refuse_closing(self._fitted.motion, self._consistent.held, self.drives.model, self._names)
             N = self._consistent.directions(state)
-            sought = sought or self._choose(state, a, N)
-            found.append(self._balance(state, a, N, sought) if self._contacts else self._share(state, a, N, sought))
+            own = self._choose(state, a, N) if not sought or (self._preferred and not self._contacts) else sought
+            sought = [one for one in self._names.all if one in sought or one in own]
+            found.append(self._balance(state, a, N, own) if self._contacts else self._share(state, a, N, own))
             record(state, **found[-1].resultants)
-        return self._result(sought, found)
+        return self._result(sought, [one.among(sought) for one in found])
 
     def _choose(self, state: State, a: Floats, N: Floats) -> list[CoordinateName]:
         """Return the coordinates with forces: the preferred ones, and further ones up to the degrees of freedom.
 
-        With contacts, the latter are first of all those without drives.
+        Where others are needed, preferred ones whose forces cause no further motion, as at a dead centre, have none.
+        With contacts, the further ones are first of all those without drives.
         """
         given = [iv for iv in self.motion.coordinates.tolist() if iv not in self._dependent]
         others = map(self._names.by_index, self._consistent.order(given))
@@ -231,10 +241,12 @@ class InverseProblem:
             np.argsort([one in self._driven for one in order], kind="stable") if self._contacts else range(len(order))
         )
         chosen = [rank[k] for k in spanning((rows * weights[:, None])[rank])]
-        needed = {order[k].iv for k in chosen} | {one.iv for one in self._preferred}
+        needed, preferred = {order[k].iv for k in chosen}, {one.iv for one in self._preferred}
         if self._contacts:
             self._residual = [order[k] for k in chosen]
             needed |= {one.iv for one in self._driven}
+        elif needed <= preferred:
+            needed = preferred
         return [one for one in self._names.all if one.iv in needed]
 
     def _balance(self, state: State, a: Floats, N: Floats, sought: list[CoordinateName]) -> _Instant:
@@ -264,7 +276,7 @@ class InverseProblem:
         required = reserves + self._onto(state, a, N, needed, sought) @ (muscles @ activations)
         tensions = self._equations.tensions(state)[:count]
         effort = Effort(activations, reserves)
-        return _Instant(required, effort, tensions, found.contacts, residual, found.resultants)
+        return _Instant(tuple(sought), required, effort, tensions, found.contacts, residual, found.resultants)
 
     def _share(self, state: State, a: Floats, N: Floats, sought: list[CoordinateName]) -> _Instant:
         """Return the required forces (c,), the activations and reserves that supply them, and the tensions (m,).
@@ -280,7 +292,7 @@ class InverseProblem:
         drives.activations[:count] = effort.activations
         for one, force in zip(sought, effort.reserves, strict=True):
             drives.forces[self._unknown.index(one)] = force
-        return _Instant(required, effort, self._equations.tensions(state)[:count])
+        return _Instant(tuple(sought), required, effort, self._equations.tensions(state)[:count])
 
     def _columns(self, state: State, a: Floats, needed: Floats, sought: list[CoordinateName]) -> Floats:
         """Return the generalized forces B (n, c) of a unit force on each coordinate, of closing joints too."""
@@ -331,11 +343,28 @@ class InverseProblem:
                 f"residual of {residuals[k, j]:.3g} on {self._residual[j].name} at t = {self.motion.times[k]:g} s"
             )
 
+    def _without_effect(self, found: list[_Instant]) -> Iterator[str]:
+        """Report that no force is unknown, and where the force on a preferred coordinate causes no motion."""
+        if not any(one.sought for one in found):
+            yield (
+                "no force is unknown: each coordinate has a motion, or follows from one that has. A run has the forces "
+                "of drives as channels; --set joints.NAME.motion=null makes one unknown here"
+            )
+        for one in self._preferred:
+            without = [k for k, instant in enumerate(found) if one not in instant.sought]
+            if without:
+                others = (other for k in without for other in found[k].sought if other not in self._preferred)
+                names = ", ".join(dict.fromkeys(f"`{other.name}`" for other in others))
+                yield (
+                    f"a force on `{one.name}` causes no motion at {len(without)} of {len(found)} instants, first at "
+                    f"t = {self.motion.times[without[0]]:g} s: the force on {names} causes it there"
+                )
+
     def _result(self, sought: list[CoordinateName], found: list[_Instant]) -> InverseDynamics:
         names, changes, acted = self._names, self._consistent.changes, self._acted
         if self._contacts:
             acted = frozenset(one.iv for one in self._driven)
-        remarks = (*self._remarks, *(self._unbalanced(found) if self._contacts else ()))
+        remarks = (*self._remarks, *(self._unbalanced(found) if self._contacts else self._without_effect(found)))
         given = [names.by_index(int(iv)).name for iv in self.motion.coordinates]
         return InverseDynamics(
             times=self.motion.times,

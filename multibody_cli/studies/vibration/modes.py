@@ -1,6 +1,7 @@
 """Modes of small motions about a state: frequencies, damping ratios, shapes, and the shares of the bodies.
 
-About an equilibrium, or a steady motion of a tree with prescribed rates, in the coordinates y of the stiffness K = diag(k),
+About an equilibrium, or a steady motion of a tree with prescribed rates, in the coordinates y of the stiffness
+K = diag(k),
 
     M y'' + C y' + K y = 0,    M = D^T M D,    C = -D^T dL/dv D,
 
