@@ -27,6 +27,7 @@ from multibody_cli.model import JointEntry, Model, Records, RowName, State
 from multibody_cli.observation import bodies
 from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.samples import Samples, samples_for
+from multibody_cli.packing.constraint_bases import configuration_at
 from multibody_cli.packing.ropes import mark_ropes, ropes_of, without_ropes
 from multibody_cli.scene.body_kinds import specified_dofs
 from multibody_cli.scene.load import LoadedScene
@@ -90,6 +91,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     messages += _assemble_positions(loaded, assembler, state, given[0])
     if not ends_at_corrected_velocities(loaded.scene.simulation.options):  # otherwise the first step completes them
         messages += _complete_rates(loaded, assembler, state, given[1], written)
+    messages += _without_effect(loaded, model, state, assembler.scales)
     _require_one_plane(loaded, model, state, assembler.scales)
     dependent = assembler.dependent_rows() if constrained else {}
     independent = int(np.count_nonzero(model.system.rows["one_sided"] == 0)) - len(dependent)
@@ -318,6 +320,19 @@ def _require_agreement(loaded: LoadedScene, model: Model, state: State, scales: 
                 remedy = "the velocity of its bodies: omit `v`, since this joint closes a loop"
                 problems.append((("joints", joint.name, "v"), f"expected {_numbers(found)}, {remedy}"))
     loaded.refuse(problems)
+
+
+def _without_effect(loaded: LoadedScene, model: Model, state: State, scales: Scales) -> Iterator[str]:
+    """Report coordinates of loop joints that differ from those of the bodies, which are the start."""
+    for joint in _closing(model):
+        spec, found = loaded.scene.joints[joint.name], state.q[joint.positions]
+        kind = JOINTS[spec.type]
+        here, there = (configuration_at(tuple(kind.parts(spec)), q) for q in (found, np.array(kind.start(spec).q)))
+        turned, moved = np.abs(here.rotation - there.rotation).max(), np.abs(here.translation - there.translation).max()
+        if "q" in spec.model_fields_set and (turned > TURNED or moved > MOVED * scales.length):
+            where, remedy = loaded.where("joints", joint.name, "q"), "state that of the joints that carry them"
+            problem = f"is not the start: this joint closes a loop, and its bodies start at {_numbers(found)}"
+            yield f"{where}: joints.{joint.name}.q: {problem}; {remedy}"
 
 
 def _require_one_plane(loaded: LoadedScene, model: Model, state: State, scales: Scales) -> None:

@@ -299,6 +299,21 @@ def test_an_inconsistent_rate_of_a_loop_joint_is_refused():
     assert "this joint closes a loop" in message
 
 
+@pytest.mark.parametrize("off", [0.0, 2 * np.pi, 0.3, -np.pi])
+def test_a_coordinate_of_a_loop_joint_that_its_bodies_contradict_has_a_warning(off):
+    """Rounding and full turns agree; the start is that of the bodies in all cases."""
+    plain = compile_scene(loaded(four_bar()))
+    [closing] = (joint for joint in plain.model.names.joints if joint.name == "close")
+    value = plain.state.q[closing.positions].item()
+    found = compile_scene(loaded(four_bar(close={"q": value + 0.001 + off})))
+    warned = [warning for warning in found.warnings if "joints.close.q: is not the start" in warning]
+    assert len(warned) == (off in (0.3, -np.pi))
+    for warning in warned:
+        assert f"its bodies start at {found.state.q[closing.positions].item():.6g};" in warning
+    bodies = slice(closing.positions.start)
+    np.testing.assert_array_equal(found.state.q[bodies], plain.state.q[bodies])
+
+
 @pytest.mark.parametrize("tilt", [1e-10, 1e-9, 1e-6, 1e-4])
 @pytest.mark.parametrize("tilted", ["jb", "jc", "close"])
 def test_a_plane_loop_with_a_tilted_axis_is_as_without_or_names_the_axes(tilted, tilt):
