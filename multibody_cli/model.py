@@ -275,7 +275,7 @@ class SceneNames(Immutable):
     body_rows: Integers  # (nb,) row of each body, in scene order
     joints: tuple[JointEntry, ...]
     accounts: tuple[Account, ...]
-    coordinates: tuple[str, ...]  # (nv,) for messages: "joint hinge", "joint wrist, coordinate 2"
+    coordinates: tuple[str, ...]  # (nv,) for messages: "joint hinge", "joint wrist/1"
     rows: tuple[RowName, ...]  # (m,)
     constraint_entries: tuple[ConstraintEntry, ...]
     inputs: tuple[str, ...] = ()

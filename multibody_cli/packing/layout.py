@@ -110,10 +110,8 @@ class Layout(Immutable):
         owners += [f"joint {name}" for name in self.loop_joint_names]
         counts = [len(one.driven) for one in self.tree_links] + [len(one.driven) for one in self.loops]
         of_coordinates = np.repeat(owners, counts).tolist()  # an affine body has several links
-        totals, numbers = Counter(of_coordinates), defaultdict[str, Iterator[int]](lambda: count(1))
-        return tuple(
-            owner if totals[owner] == 1 else f"{owner}, coordinate {next(numbers[owner])}" for owner in of_coordinates
-        )
+        totals, numbers = Counter(of_coordinates), defaultdict[str, Iterator[int]](count)
+        return tuple(owner if totals[owner] == 1 else f"{owner}/{next(numbers[owner])}" for owner in of_coordinates)
 
     @cached_property
     def _loop_numbers(self) -> dict[str, int]:

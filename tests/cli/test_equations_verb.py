@@ -259,4 +259,4 @@ def test_affine_bodies_have_twelve_coordinates_and_a_constant_mass_matrix(mbsim:
     ending = mbsim("equations", "affine.yaml", "--json")
     found = json.loads(ending.stdout)
     np.testing.assert_allclose(found["M"], np.diag([1.0] * 3 + [1.0 / 12.0] * 9), atol=1e-15)
-    assert found["coordinates"][11]["joint"] == "body b, coordinate 12"
+    assert found["coordinates"][11]["joint"] == "body b/11"
