@@ -127,7 +127,8 @@ def _second_variation(found: Statics) -> str:
     one = found.found
     if len(one.stiffness) == 0:
         return "stable, since nothing can move"
-    least = f"least stiffness {one.stiffness[0]:.4g} J, of {found.softest}"
+    unit = next((each.unit for each in found.coordinates if each.name == found.softest), "1")
+    least = f"least stiffness {one.stiffness[0]:.4g} J per ({found.unit_displacement:.4g} {unit})^2, of {found.softest}"
     if one.sides is not None and found.stability == "unknown":
         return f"of unknown stability, since {one.sides.reason}; {least}"
     if one.touched:
@@ -198,6 +199,7 @@ def as_data(found: Statics) -> dict[str, Any]:
         "kinks": list(found.kinks),
         "stiffness_of_sides": [] if one.sides is None else [side.tolist() for side in one.sides.stiffness],
         "softest": found.softest,
+        "unit_displacement": found.unit_displacement if found.softest else None,
         "unstable_directions": one.unstable,
         "neutral_directions": one.neutral,
         "touched_rows": one.touched,

@@ -22,7 +22,7 @@ def test_the_equilibrium_and_its_files(mbsim: Command, folder: Path) -> None:
     ending = mbsim("equilibrium", "rod.yaml", "--write", "still.yaml", "-o", "still.h5")
     assert ending.code == 0
     assert ending.stdout.splitlines()[:3] == [
-        "equilibrium at t = 0 s after 7 steps: stable, least stiffness 9.81 J, of hinge",
+        "equilibrium at t = 0 s after 7 steps: stable, least stiffness 9.81 J per (1 rad)^2, of hinge",
         "  coordinate  value  change  unit",
         "  hinge       1.571   1.571  rad",
     ]
@@ -41,8 +41,24 @@ def test_the_equilibrium_and_its_files(mbsim: Command, folder: Path) -> None:
 def test_an_unstable_start_lists_the_equilibria_beside_it(mbsim: Command, folder: Path) -> None:
     (folder / "rod.yaml").write_text(SCENE)
     ending = mbsim("equilibrium", "rod.yaml", "--set", "joints.hinge.q=-90 deg")
-    assert "unstable in 1 direction, least stiffness -9.81 J, of hinge" in ending.stdout
+    assert "unstable in 1 direction, least stiffness -9.81 J per (1 rad)^2, of hinge" in ending.stdout
     assert "beside it, equilibrium 2: stable" in ending.stdout
+
+
+def test_the_least_stiffness_has_the_displacement_of_its_unit(mbsim: Command, folder: Path) -> None:
+    """A spring of 1 N/mm has 1000 N/m times the square of this displacement, and it is printed."""
+    (folder / "slide.yaml").write_text("""mbsim: 1
+gravity: [0, 0, 0]
+bodies: {mass: {mass: 2, inertia: {principal: [0.01, 0.01, 0.01]}}}
+joints: {slide: {type: prismatic, axis: [1, 0, 0], child: mass, stiffness: 1 N/mm}}
+simulation: {duration: 0.1 s, step: 1 ms}
+""")
+    found = json.loads(mbsim("equilibrium", "slide.yaml", "--json").stdout)
+    displacement = found["unit_displacement"]
+    assert displacement < 0.5
+    assert found["stiffness"][0] == pytest.approx(1000 * displacement**2, rel=1e-9)
+    shown = f"least stiffness {1000 * displacement**2:.4g} J per ({displacement:.4g} m)^2, of slide"
+    assert shown in mbsim("equilibrium", "slide.yaml").stdout
 
 
 @pytest.mark.parametrize("order", ["max(q, 0)", "max(0, q)"])
@@ -54,7 +70,7 @@ joints: {{slide: {{type: prismatic, axis: [1, 0, 0], child: mass, stiffness: 10,
 simulation: {{duration: 0.1 s, step: 1 ms}}
 """)
     ending = mbsim("equilibrium", "kink.yaml")
-    assert "unstable in 1 direction, least stiffness -30 J, of slide" in ending.stdout
+    assert "unstable in 1 direction, least stiffness -30 J per (1 m)^2, of slide" in ending.stdout
     assert "the stiffness is that of the side on which slide increases" in ending.stderr
     found = json.loads(mbsim("equilibrium", "kink.yaml", "--json").stdout)
     assert (found["stability"], found["isolated"], found["unknown_because"]) == ("unstable", True, "")
@@ -64,7 +80,7 @@ simulation: {{duration: 0.1 s, step: 1 ms}}
 def test_a_limit_without_force_allows_displacements_to_one_side(mbsim: Command, folder: Path) -> None:
     (folder / "rod.yaml").write_text(SCENE.replace("v: 3", "limits: ['90 deg', '170 deg'], q: '90 deg'"))
     ending = mbsim("equilibrium", "rod.yaml")
-    assert "stable in the displacements that 1 limit that touches without force allows; least stiffness 9.81 J" in (
+    assert "stable in the displacements that 1 limit that touches without force allows; least stiffness 9.81 J per" in (
         ending.stdout
     )
     data = json.loads(mbsim("equilibrium", "rod.yaml", "--json").stdout)

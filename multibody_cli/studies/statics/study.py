@@ -6,6 +6,7 @@ steady motion the given coordinates have constant rates: their accelerations are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -76,6 +77,9 @@ class Statics(Immutable, eq=False):
         Forces that hold prescribed coordinates, and those of a steady motion, by the names of the coordinates.
     softest
         The coordinate with the largest part in the displacement of the least stiffness; "" without.
+    unit_displacement
+        Displacement of this coordinate, rad or m, by whose square the stiffness in J is divided: the one that turns a
+        body by 1 rad, or moves it by the length of the mechanism; NaN without.
     others
         Equilibria on both sides of an unstable one.
     held
@@ -102,6 +106,7 @@ class Statics(Immutable, eq=False):
     redundant: int
     drives: Mapping[str, float]
     softest: str
+    unit_displacement: float
     others: tuple[Statics, ...] = ()
     held: bool = False
     contacts: Mapping[str, Floats] = {}
@@ -281,6 +286,7 @@ class StaticProblem:
         columns = [one.iv for one in own]
         values, before = (_coordinates_of(model, q)[columns] for q in (found.state.q, self._written))
         part = np.abs(found.directions[:, 0] * tree.weights) if found.directions.shape[1] else np.zeros(0)
+        softest = int(np.argmax(part)) if len(part) else None
         return Statics(
             time=float(found.state.time[0]),
             coordinates=own,
@@ -291,7 +297,8 @@ class StaticProblem:
             open=tuple(name for name in released if name not in pressed),
             redundant=int(np.count_nonzero(active)) - (free - len(found.stiffness)),
             drives={self.names.by_index(int(iv)).name: float(-balance[iv]) for iv in held},
-            softest=self.names.by_index(int(np.argmax(part))).name if len(part) else "",
+            softest="" if softest is None else self.names.by_index(softest).name,
+            unit_displacement=math.nan if softest is None else 1.0 / float(tree.weights[softest]),
             others=others,
             kinks=tuple(side_of_kink(self.names.by_index(iv).name, side) for iv, side in found.kinks),
         )
