@@ -67,7 +67,7 @@ def read_quantity(value: Any, kind: units.QuantityKind) -> float:
         raise QuantityError(f"expected {describe_kind(kind)}, found {format_value(value)}")
     found = units.quantity(value)
     if found is None:
-        raise QuantityError(f"expected {describe_kind(kind)}, found {format_value(value)}{_decimal_point(value)}")
+        raise QuantityError(f"expected {describe_kind(kind)}, found {format_value(value)}{decimal_point(value)}")
     number, dimension = found
     _, unit = units.split_quantity(value) or (0.0, "")
     if unit and kind is not units.ANY and dimension != kind.dimension:
@@ -80,7 +80,7 @@ def read_quantity(value: Any, kind: units.QuantityKind) -> float:
 _DECIMAL_COMMA = re.compile(r"\s*([-+]?\d+),(\d+.*?)\s*")
 
 
-def _decimal_point(value: str) -> str:
+def decimal_point(value: str) -> str:
     """Return the remedy for a number with a decimal comma; empty for other texts."""
     found = _DECIMAL_COMMA.fullmatch(value)
     return f": a decimal comma? write `{found[1]}.{found[2]}`" if found else ""

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from multibody_cli.document.table_file import NO_UNIT, TableFile, number_in, read_table
-from multibody_cli.errors import ArgumentError, ResultError
+from multibody_cli.errors import ArgumentError, ResultError, listed
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.limits import Usage
 from multibody_cli.model import Floats
@@ -142,7 +142,10 @@ def series_of(table: TableFile, units: Sequence[Unit | None]) -> tuple[Floats, l
     """
     names = [heading.name for heading in table.headings]
     if names.count("time") != 1:
-        raise ArgumentError(f"{table.path}:{table.line}: expected one column `time`, found {names.count('time')}")
+        among = f"found {names.count('time')} among {listed([f'`{name}`' for name in names], 8)}"
+        raise ArgumentError(
+            f"{table.path}:{table.line}: expected one column `time`, {among}: name that of the instants so"
+        )
     time = names.index("time")
     if (unit := units[time]) is not None and unit.dimension != TIME.dimension:
         found = f"`{table.headings[time].unit}` is {kind_of(unit.dimension)}"

@@ -341,6 +341,7 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
         (["--minimize", f"1/({X}-3)"], f"at the start, `1/({X}-3) final` is not finite in this run; start elsewhere"),
         (["--minimize", X, "--vary", "vars.y=4,5,1"], "of vars.y, the lower one first: write --vary vars.y=4,1,5"),
         (["--minimize", X, "--subject-to", f"{Y} < 2"], "expected an expression, one of <=, >=, =="),
+        (["--minimize", X, "--subject-to", f"{Y} <= 0,1"], "30 deg': a decimal comma? write `0.1`"),
         (["--minimize", X, "--subject-to", f"{Y} <= high"], "expected an expression, one of <=, >=, =="),
         (
             ["--minimize", X, "--subject-to", f"{Y} <= 30 deg"],

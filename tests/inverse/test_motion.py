@@ -106,7 +106,10 @@ def test_what_is_refused(coordinates: Coordinates, tmp_path: Path) -> None:
     for columns, words in (
         ({"ankle": angle}, "no column is a coordinate of the scene"),
         ({"knee": angle, "joints/knee/q": angle}, "`joints/knee/q` and `knee` are the same coordinate"),
-        ({"knee": np.where(TIMES == 0.5, np.nan, angle)}, "missing values in `knee`: fill the gaps first"),
+        (
+            {"knee": np.where(TIMES == 0.5, np.nan, angle)},
+            "missing values, first in `knee` at 0.5 s: fill the",
+        ),
     ):
         with pytest.raises(ArgumentError, match=r"m\.mot") as error:
             read_motion(storage(tmp_path / "m.mot", columns, degrees=True), coordinates)
@@ -128,7 +131,11 @@ def test_what_is_refused(coordinates: Coordinates, tmp_path: Path) -> None:
             "time,knee\n,0\n0,1\n",
             "m.mot:2: column `time`: expected times that rise from line to line, without missing values, found ``",
         ),
-        ("t,knee\n0,0\n0,1\n", "m.mot:1: expected one column `time`, found 0"),
+        (
+            "t,knee\n0,0\n0,1\n",
+            "m.mot:1: expected one column `time`, found 0 among `t`, `knee`: name that",
+        ),
+        ("time,knee\n0,0\n0.5,nan\n1,nan\n", "m.mot: missing values, first in `knee` at 0.5 s: fill the gaps first"),
         ("time (mm),knee\n0,0\n1,1\n", "m.mot:1: column `time`: expected a time (s), but `mm` is a length"),
         ("time,knee\n0,0\n1,x\n", "m.mot:3: column `knee`: expected a number, found `x`"),
     ):

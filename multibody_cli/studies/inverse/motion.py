@@ -153,9 +153,9 @@ def motion_of(path: Path, table: Columns, coordinates: Coordinates, cutoff: floa
             f"{path}:{table[3]}: no column is a coordinate of the scene, or a point or a body of it: "
             f"{nearest(first, coordinates.names)}"
         )
-    gaps = [coordinates.by_index(iv).name for iv, column in found.items() if not np.isfinite(column).all()]
-    if gaps:
-        raise ArgumentError(f"{path}: missing values in {', '.join(f'`{name}`' for name in gaps)}: fill the gaps first")
+    gaps = {coordinates.by_index(iv).name: times[~np.isfinite(column)] for iv, column in found.items()}
+    if where := [f"`{name}` at {at[0]:g} s" for name, at in gaps.items() if len(at)]:
+        raise ArgumentError(f"{path}: missing values, first in {', '.join(where)}: fill the gaps first")
     q = np.array([*found.values()]).T
     columns_of = derivatives(path, times, q) if cutoff is None else filtered(path, times, q, cutoff)
     return MeasuredMotion(str(path), times, np.array([*found], np.int64), *columns_of, tuple(ignored))

@@ -12,6 +12,7 @@ from multibody_cli.errors import ArgumentError, MbsimError, ResultError
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.model import Floats
 from multibody_cli.output.rows import Column
+from multibody_cli.spec.quantities import decimal_point
 from multibody_cli.spec.units import kind_of, parse_unit, quantity, split_quantity
 from multibody_cli.studies.expect import blank_trajectory
 from multibody_cli.studies.fit import FreeParameter, read_parameter
@@ -192,7 +193,7 @@ def read_constraint(text: str) -> Constraint:
     except MbsimError as error:
         raise ArgumentError(f"--subject-to {text}: {error}") from None
     if number is None or not left or not math.isfinite(number[0]):
-        raise ArgumentError(f"{expected}, as in 'joints.hinge.q@max <= 30 deg'")
+        raise ArgumentError(f"{expected}, as in 'joints.hinge.q@max <= 30 deg'{decimal_point(right)}")
     unit = (split_quantity(right) or ("", ""))[1]
     return Constraint(text, read_objective(left, "--subject-to"), relations[0], number[0], unit)
 
