@@ -44,8 +44,10 @@ output: {{every: 10 ms}}
 """
 
 
-def analysed(path: Path, motion: Path | None = None, on: tuple[str, ...] = ()) -> Kinematics:
-    return KinematicProblem(prepare(path, OVERRIDES), Question(motion, on)).solve()
+def analysed(
+    path: Path, motion: Path | None = None, on: tuple[str, ...] = (), start: float | None = None
+) -> Kinematics:
+    return KinematicProblem(prepare(path, OVERRIDES), Question(motion, on, start=start)).solve()
 
 
 def closed(lengths: tuple[float, ...], theta: float) -> tuple[float, float, float]:

@@ -30,6 +30,9 @@ mechanism."""
 
 MOST_STEPS = 1000
 
+POSITION_ERROR, RATE_ERROR = 1e-9, 1e-5
+"""Largest errors of a continued motion, relative to the sizes of rows, and to the rates times the Jacobian."""
+
 DEPENDENT = 1e-8
 """Length of the part of a direction outside of others that is round-off."""
 
@@ -119,6 +122,44 @@ class ConsistentMotion:
         own[rows.free] = self._solve(values, wanted, accelerations, before[1])
         state.a[: rows.n] = own
         return state, own
+
+    def determinacy(self) -> float:
+        """Return how well the given and the held coordinates determine the rates of the others at the last state.
+
+        It is the smallest singular value of the columns of the others, relative to the largest one; 1 without others.
+        """
+        rows = self.rows
+        G = rows.G * rows.scales[rows.free]
+        others = ~np.isin(rows.free, [*self.given, *self.held])
+        if not G[:, others].size:
+            return 1.0
+        sizes = self._assembler.scales.rows[rows.equalities()]
+        values = np.linalg.svd(G[:, others] / sizes[:, None], compute_uv=False)
+        return float(values[-1] / (values[0] or 1.0))
+
+    def displace(self, time: float, displacement: Floats, v: Floats, a: Floats) -> Floats | None:
+        """Displace the last state to a time, s, with given rates and accelerations (n,).
+
+        Returns
+        -------
+        a
+            (n,) the accelerations; None if the constraints are not satisfied there.
+        """
+        state, rows = self._state, self.rows
+        whole = np.zeros(self._model.nv)
+        whole[: rows.n] = displacement
+        displace(self._system.tree, state.q, whole, 1.0)
+        normalize(self._system.tree, state.q)
+        state.time[0], state.v[: rows.n] = time, v
+        rows.update(state)
+        errors = rows.errors() / self._assembler.scales.rows[rows.equalities()]
+        rates = rows.velocities(state)
+        sizes = np.abs(rows.G) @ np.abs(v[rows.free])
+        own = rows.accelerations(state)[1]
+        own[rows.free] = a[rows.free]
+        state.a[: rows.n] = own
+        error, slip = np.abs(errors).max(initial=0.0), np.abs(rates).max(initial=0.0)
+        return own if error <= POSITION_ERROR and slip <= RATE_ERROR * sizes.max(initial=0.0) else None
 
     def _place(self, time: float, q: Floats) -> None:
         """Assemble the configuration with the given values."""

@@ -16,6 +16,7 @@ from multibody_cli.initial.assemble import Assembler
 from multibody_cli.kernel import Floats, Integers, frozen
 from multibody_cli.model import State
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
+from multibody_cli.studies.inverse.continuation import continued
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
@@ -203,7 +204,8 @@ class KinematicProblem:
         driving, is_free = self._driving(state), self._is_free(state)
         bars = [*four_bars(self._scene, self._joints_of(driving))]
         pins = [Pins(bar, self._scene, self._model) for bar in bars]
-        instants = [self._at(k, float(time), driving, pins) for k, time in enumerate(motion.times)]
+        reached = continued(consistent, self._state, self._wanted, motion.times.tolist())
+        instants = [self._instant(one.state, one.a, one.change, driving, pins) for one in reached]
         n = consistent.rows.n
         chosen = tuple(one for one in names.all if one.iv < n)
         q = np.array([consistent.values(one.state) for one in instants])
@@ -253,17 +255,26 @@ class KinematicProblem:
 
     def _at(self, k: int, time: float, driving: list[int], pins: list[Pins]) -> _Instant:
         """Return the motion at a time, reached from the present one of `consistent`, near instant k."""
+        state, a = self._consistent.advance(time, *self._near(k, time))
+        return self._instant(state, a, self._consistent.change, driving, pins)
+
+    def _near(self, k: int, time: float) -> tuple[Floats, Floats, Floats]:
+        """Return values, rates and accelerations (g,) at instant k, or between it and the next one."""
         motion = self._motion
-        there = motion.q[k], motion.v[k], motion.a[k]
-        wanted = there if time == motion.times[k] else self._between(k, time)
-        state, a = self._consistent.advance(time, *wanted)
+        return (motion.q[k], motion.v[k], motion.a[k]) if time == motion.times[k] else self._between(k, time)
+
+    def _wanted(self, time: float) -> tuple[Floats, Floats, Floats]:
+        """Return values, rates and accelerations (g,) at a time of the motion."""
+        return self._near(int(np.searchsorted(self._motion.times, time, side="right")) - 1, time)
+
+    def _instant(self, state: State, a: Floats, change: Floats, driving: list[int], pins: list[Pins]) -> _Instant:
         G = self._jacobian(state)
         others = self._others(driving)
         errors = self._unlocked.errors() / self._sizes[self._unlocked.equalities()]
         error = float(np.abs(errors).max(initial=0.0))
         places = [one.at(self._unlocked.work.bodies) for one in pins]
         of_others, of_all = _singular_values(G[:, others]), _singular_values(G)
-        return _Instant(state.copy(), a, of_others, of_all, self._consistent.change.copy(), error, places)
+        return _Instant(state.copy(), a, of_others, of_all, change.copy(), error, places)
 
     def _jacobian(self, state: State) -> Floats:
         """Return the Jacobian of all coordinates, prescribed ones too, relative to the scales of the rows."""
