@@ -15,12 +15,17 @@ from multibody_cli.studies.inverse.kinematic_analysis import Kinematics
 pytestmark = pytest.mark.filterwarnings("ignore::multibody_cli.api.scene.SceneWarning")
 
 CRANK, ROD = 0.05, 0.2
+START = float(np.arccos((ROD**2 - CRANK**2 - 0.2**2) / (-2.0 * CRANK * 0.2)))
+"""Angle of the crank with the piston at the middle of its stroke."""
+
 STROKE = "0.2 + 0.05*sin(2*pi*t)"
 
 
-def slider_crank(guide: str, is_last: bool = False, every: str = "10 ms", duration: float = 1.0) -> str:
-    """Return a slider-crank whose piston is at the middle of its stroke; its guide closes the loop if it is last."""
-    first = float(np.arccos((ROD**2 - CRANK**2 - 0.2**2) / (-2.0 * CRANK * 0.2)))
+def slider_crank(
+    guide: str, is_last: bool = False, every: str = "10 ms", duration: float = 1.0, start: float = START
+) -> str:
+    """Return a slider-crank with the crank at an angle; its guide closes the loop if it is last."""
+    first = start
     inner = -first - float(np.arcsin(CRANK * np.sin(first) / ROD))
     joints = [
         f"  guide: {{type: prismatic, child: piston, axis: [1, 0, 0], {guide}}}",
@@ -104,3 +109,63 @@ def test_rates_at_the_end_of_a_possible_motion_are_not_extrapolated(tmp_path: Pa
     found = analysed(path)
     assert found.times[-1] == 0.5
     assert np.abs(found.v[-1, 2]) > 100.0 * np.abs(found.v[-2, 2])
+
+
+PARALLELOGRAM = (0.6, 0.2, 0.6, 0.2)
+
+
+@pytest.mark.parametrize("is_prescribed", [True, False])
+@pytest.mark.parametrize("rate", [None, 2.0 * np.pi, -4.0 * np.pi])
+def test_a_start_where_branches_meet(rate: float | None, is_prescribed: bool, tmp_path: Path) -> None:
+    """A flat parallelogram turns on as such, or as an antiparallelogram if the rates of the start say so.
+
+    To second order, the closure of the loop has the two solutions d = a and d = -2 a.
+    """
+    path, motion = tmp_path / "bar.yaml", None
+    text = four_bar(PARALLELOGRAM, (0.0, 0.0, 0.0), "2*pi*t" if is_prescribed else "")
+    if rate is not None:
+        old = "origin: {position: [0.6, 0, 0]}, axis: [0, 0, 1], q: 0.0"
+        assert old in text
+        text = text.replace(old, f"{old}, v: {rate!r}")
+    path.write_text(text)
+    times = np.linspace(0.0, 1.0, 101)
+    if not is_prescribed:
+        motion = table(tmp_path / "motion.csv", {"time": times, "a": 2.0 * np.pi * times})
+    found = analysed(path, motion)
+    a, d = found.q[:, 0], found.q[:, 2]
+    if rate is not None and rate < 0.0:
+        # tan(d/2) = -(frame + crank)/(frame - crank) tan(a/2)
+        wanted = -2.0 * np.unwrap(np.arctan2(2.0 * np.sin(a / 2.0), np.cos(a / 2.0)))
+        rates = -4.0 * np.pi / (np.cos(a / 2.0) ** 2 + 4.0 * np.sin(a / 2.0) ** 2)
+    else:
+        wanted, rates = a, np.full(len(a), 2.0 * np.pi)
+    np.testing.assert_allclose(d, wanted, atol=1e-7)
+    np.testing.assert_allclose(found.v[:, 2], rates, rtol=1e-6)
+    np.testing.assert_allclose([one.position.time for one in found.singularities], [0.0, 0.5, 1.0], atol=1e-6)
+    assert {one.kind for one in found.singularities} == {"branching point"}
+    assert not found.held
+    assert not found.changes
+    [remark] = found.remarks
+    assert remark.startswith("the motion starts at a singular position in which 2 branches meet, and follows that with")
+
+
+@pytest.mark.parametrize("rate", [1.0, -1.0])
+@pytest.mark.parametrize("case", ["tree", "loop"])
+def test_a_start_at_a_dead_centre(case: str, rate: float, tmp_path: Path) -> None:
+    """The crank turns to the side of its given rate."""
+    path = tmp_path / "crank.yaml"
+    text = slider_crank(f'motion: {{position: "{STROKE.replace("sin", "cos")}"}}', is_last=case == "loop", start=0.0)
+    text = text.replace("q: 0.0", f"q: 0.0, v: {rate}", 1)
+    path.write_text(text)
+    found = analysed(path)
+    main = [one.name for one in found.coordinates].index("main")
+    np.testing.assert_allclose(found.q[:, main], -rate * crank_angle(found.times + 0.25), atol=3e-8)
+
+
+def test_a_start_at_rest_where_branches_meet_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "bar.yaml"
+    path.write_text(four_bar(PARALLELOGRAM, (0.0, 0.0, 0.0), "t**2"))
+    found = analysed(path)
+    assert not found.held
+    [remark] = found.remarks
+    assert remark.startswith("the motion starts at rest in a singular position: rates select no branch")

@@ -21,6 +21,7 @@ from multibody_cli.errors import RunFailed
 from multibody_cli.initial.assemble import Assembler
 from multibody_cli.kernel import Flags, Floats, Integers
 from multibody_cli.model import Model, State
+from multibody_cli.studies.inverse.branches import branches_at
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.tree.configuration import displace, normalize
 
@@ -55,6 +56,8 @@ class ConsistentMotion:
         Indices in v of the coordinates that keep their values.
     rows
         The equality rows at the last state.
+    branches
+        Rates (n,) of the branches that meet at the start, if it is a singular position; the motion follows the first.
     change, changes
         (given,) change of each given coordinate at the last state, and the largest of all states, since the constraints
         contradict the table.
@@ -75,6 +78,7 @@ class ConsistentMotion:
         self._dependent = [*dependent]
         self.change, self.changes = np.zeros((2, len(given)))
         self.held: Integers = np.zeros(0, np.int64)
+        self.branches: tuple[Floats, ...] = ()
         self._is_first = True
 
     def directions(self, state: State) -> Floats:
@@ -114,7 +118,7 @@ class ConsistentMotion:
         state.v[:] = 0.0
         rows.update(state)
         if self._is_first:
-            self._hold(rows.N)
+            self._start(v, a, before)
         wanted = np.concatenate([self.given, self.held])
         rates, accelerations = (np.append(values, np.zeros(len(self.held))) for values in (v, a))
         state.v[rows.free] = self._solve(rows.velocities(state), wanted, rates, before[0])
@@ -197,9 +201,19 @@ class ConsistentMotion:
                 f"{found.after.value:.3g} m or rad {row.direction} remains; check the motion"
             )
 
-    def _hold(self, N: Floats) -> None:
-        """Hold the coordinates that nothing determines."""
+    def _start(self, v: Floats, a: Floats, before: tuple[Floats, Floats]) -> None:
+        """Hold the coordinates that nothing determines; at a singular position, the rates before become a branch's."""
         self._is_first = False
+        state, rows = self._state, self.rows
+        found = branches_at(rows, self._assembler.scales.rows, state, self.given, v, a, before[0])
+        state.v[:] = 0.0
+        rows.update(state)
+        self._hold(rows.N if found is None else found.loose)
+        if found is not None and found.rates:
+            self.branches = tuple(found.rates)
+            before[0][:] = found.rates[0]
+
+    def _hold(self, N: Floats) -> None:
         order = self.order(self.given.tolist())
         chosen = [order[k] for k in spanning(N[order] / self.rows.scales[order, None])]
         self.held = np.array([j for j in chosen if j not in self.given], np.int64)

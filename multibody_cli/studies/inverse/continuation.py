@@ -29,6 +29,12 @@ The error of accelerations is that of positions over the third power of the meas
 REGULAR = 3e-3
 """Least measure of the instants from which they are extrapolated."""
 
+LEAST = 3
+"""Number of the instants from which they are extrapolated."""
+
+FIRST_STEP = 2.0**-8
+"""First step from a singular start, relative to the first interval."""
+
 MOST_HALVES = 20
 """Largest number of instants that approach a singular one."""
 
@@ -74,8 +80,12 @@ def continued(consistent: ConsistentMotion, state: State, wanted: Wanted, times:
     regular: list[Reached] = []
     for time in times:
         found = _reach(consistent, wanted, time)
-        if found.determinacy < SINGULAR and regular:
-            found = _extrapolated(consistent, state, wanted, regular, time) or found
+        if found.determinacy < SINGULAR:
+            if regular:
+                near = _approach(consistent, state, wanted, regular, time)
+            else:
+                near = _leave(consistent, wanted, found, times) if time == times[0] else []
+            found = (near and _extrapolated(consistent, state, near, time)) or found
         if found.determinacy > REGULAR:
             regular.append(found)
         _resume(state, found)
@@ -92,10 +102,10 @@ def _resume(state: State, reached: Reached) -> None:
         own[:] = there
 
 
-def _extrapolated(
+def _approach(
     consistent: ConsistentMotion, state: State, wanted: Wanted, regular: list[Reached], time: float
-) -> Reached | None:
-    """Return the motion at a singular position from regular ones before; None if it is not smooth there."""
+) -> list[Reached]:
+    """Return up to three regular instants that approach a singular one, the nearest last."""
     last = regular[-1]
     gap, times = time - last.time, [one.time for one in regular[:-1]]
     places = {bisect_right(times, last.time - part * gap) - 1 for part in (3.0, 1.0)}
@@ -105,16 +115,36 @@ def _extrapolated(
         try:
             one = _reach(consistent, wanted, 0.5 * (near[-1].time + time))
         except RunFailed:
-            return None
+            return []
         if one.determinacy < REGULAR:
             break
         near = [*near[-2:], one]
+    return near
+
+
+def _leave(consistent: ConsistentMotion, wanted: Wanted, start: Reached, times: Sequence[float]) -> list[Reached]:
+    """Return three regular instants after a singular start, the nearest last; none if there are fewer."""
+    near: list[Reached] = []
+    step = FIRST_STEP * (times[min(1, len(times) - 1)] - start.time)
+    while 0.0 < step < times[-1] - start.time and len(near) < LEAST:
+        try:
+            one = _reach(consistent, wanted, start.time + step)
+        except RunFailed:
+            return []
+        if one.determinacy > REGULAR:
+            near = [one, *near]
+        step *= 2.0
+    return near if len(near) == LEAST else []
+
+
+def _extrapolated(consistent: ConsistentMotion, state: State, near: list[Reached], time: float) -> Reached | None:
+    """Return the motion at a singular position from regular instants; None if it is not smooth there."""
     _resume(state, near[-1])
-    n, start = len(last.a), near[-1].time
+    n, start = len(near[-1].a), near[-1].time
     data = [values for one in near for values in (one.state.v[:n], one.a)]
     rates = KroghInterpolator(np.repeat([one.time - time for one in near], 2), data)
     displacement = (time - start) * WEIGHTS @ rates((start - time) * NODES)
     a = consistent.displace(time, displacement, rates(0.0), rates.derivative(0.0))
     if a is None:
         return None
-    return Reached(state.copy(), a, np.zeros_like(last.change), consistent.determinacy())
+    return Reached(state.copy(), a, np.zeros_like(near[-1].change), consistent.determinacy())

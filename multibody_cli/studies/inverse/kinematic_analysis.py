@@ -16,7 +16,7 @@ from multibody_cli.initial.assemble import Assembler
 from multibody_cli.kernel import Floats, Integers, frozen
 from multibody_cli.model import State
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
-from multibody_cli.studies.inverse.continuation import continued
+from multibody_cli.studies.inverse.continuation import REGULAR, continued
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
@@ -199,12 +199,13 @@ class KinematicProblem:
     def solve(self) -> Kinematics:
         """Compute the motion and its singular positions."""
         motion, consistent, names = self._motion, self._consistent, self._names
-        state, _ = consistent.advance(float(motion.times[0]), motion.q[0], motion.v[0], motion.a[0])
+        consistent.advance(float(motion.times[0]), motion.q[0], motion.v[0], motion.a[0])
         refuse_closing(self._fitted.motion, consistent.held, self._model, names)
-        driving, is_free = self._driving(state), self._is_free(state)
+        reached = [*continued(consistent, self._state, self._wanted, motion.times.tolist())]
+        regular = next((one.state for one in reached if one.determinacy > REGULAR), reached[0].state)
+        driving, is_free = self._driving(regular), self._is_free(regular)
         bars = [*four_bars(self._scene, self._joints_of(driving))]
         pins = [Pins(bar, self._scene, self._model) for bar in bars]
-        reached = continued(consistent, self._state, self._wanted, motion.times.tolist())
         instants = [self._instant(one.state, one.a, one.change, driving, pins) for one in reached]
         n = consistent.rows.n
         chosen = tuple(one for one in names.all if one.iv < n)
@@ -224,13 +225,30 @@ class KinematicProblem:
             held=tuple(names.by_index(int(iv)).name for iv in consistent.held),
             changes={name: float(size) for name, size in zip(given, changes, strict=True) if size > ROUND_OFF},
             ignored=self._ignored,
-            remarks=(*self._fitted.remarks, *_ends(singularities, possible)),
+            remarks=(*self._fitted.remarks, *self._choice(), *_ends(singularities, possible)),
             misfits=self._fitted.misfits,
             linkages=tuple(self._linkages(bars, instants)),
             singularities=singularities,
             source=motion.source,
             states=tuple(one.state for one in instants),
         )
+
+    def _choice(self) -> Iterator[str]:
+        """Report the branch of the start, where several meet."""
+        branches = self._consistent.branches
+        if branches and not np.any(branches):
+            yield (
+                "the motion starts at rest in a singular position: rates select no branch, and the motion follows one "
+                "of those that meet there"
+            )
+        if len(branches) > 1:
+            differ = np.ptp(branches, axis=0) > MOVES * np.abs(branches).max()
+            rates = [f"`{self._names.by_index(int(j)).name}` {branches[0][j]:.4g}" for j in np.flatnonzero(differ)]
+            yield (
+                f"the motion starts at a singular position in which {len(branches)} branches meet, and follows that "
+                f"with the rates {', '.join(rates)} (rad/s or m/s), nearest to the rates of the start: `v` of joints "
+                "selects another"
+            )
 
     def _joints_of(self, driving: list[int]) -> set[str]:
         """Return the joints with coordinates that drive, or that are prescribed."""
