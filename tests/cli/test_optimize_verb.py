@@ -236,7 +236,9 @@ def test_constraints_that_no_run_satisfies_are_no_optimum(mbsim: Command, folder
     words = ("--minimize", f"{X}**2@initial", "--subject-to", f"{X}@initial >= 9", "--vary", "vars.x=-1,-5,5")
     ending = mbsim("optimize", "place.yaml", *words)
     assert ending.code == 1
-    assert "not converged: no run satisfies the constraints" in ending.stderr
+    assert f"no run satisfies the constraints: the nearest one has 5 in `{X}@initial >= 9`: relax it" in ending.stderr
+    ending = mbsim("optimize", "place.yaml", *words[:3], f"{X}@initial >= 900 cm", *words[4:], "-o", "cm.h5")
+    assert f"the nearest one has 500 cm in `{X}@initial >= 900 cm`" in ending.stderr
 
 
 def test_the_front_of_two_distances_is_the_line_between_the_points(mbsim: Command, folder: Path) -> None:

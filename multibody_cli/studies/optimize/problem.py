@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -43,8 +43,12 @@ class Constraint(Immutable):
 
     def is_satisfied(self, value: float) -> bool:
         """Whether a value satisfies the constraint, up to round-off."""
+        return self.violation(value) <= FEASIBLE
+
+    def violation(self, value: float) -> float:
+        """Return by how much a value violates the constraint, relative to its bound; 0 or less if it satisfies it."""
         margin = self.margin(value) / (abs(self.bound) or 1.0)
-        return abs(margin) <= FEASIBLE if self.relation == "==" else margin >= -FEASIBLE
+        return abs(margin) if self.relation == "==" else -margin
 
     @property
     def sign(self) -> float:
@@ -114,6 +118,23 @@ class Problem(Immutable):
         return bool(np.isfinite(numbers).all()) and all(
             one.is_satisfied(float(numbers[self.kept.index(one.kept)])) for one in own
         )
+
+    def nearest_miss(self, numbers: Iterable[Floats]) -> str:
+        """Return the constraint that no run satisfies by the least, its value in this run, and a remedy."""
+
+        def worst(run: Floats) -> tuple[float, Constraint, float]:
+            values = [float(run[self.kept.index(one.kept)]) for one in self.constraints]
+            violations = [one.violation(value) for one, value in zip(self.constraints, values, strict=True)]
+            k = int(np.argmax(violations))
+            return violations[k], self.constraints[k], values[k]
+
+        runs = [worst(run) for run in numbers if np.isfinite(run).all()]
+        if not runs:
+            return "no run has finite numbers: start elsewhere"
+        _, missed, value = min(runs, key=lambda run: run[0])
+        factor = parse_unit(missed.unit).factor if missed.unit else 1.0
+        reached = f"{value / factor:.6g} {missed.unit}".rstrip()
+        return f"the nearest one has {reached} in `{missed.text}`: relax it, widen the bounds or start elsewhere"
 
 
 def read_objective(text: str, option: str = "--minimize") -> Kept:

@@ -256,7 +256,10 @@ def optimize(
             status = "converged" if ending.converged else "not converged"
             message = ending.message
             if best_of(trials.all, problem, 0) is None:
-                status, message = "not converged", f"no run satisfies the constraints: {message}"
+                status, message = (
+                    "not converged",
+                    f"no run satisfies the constraints: {problem.nearest_miss(one.numbers for one in trials.all)}",
+                )
         except Exhausted:
             status, message = "not converged", f"{search.most} runs are made: --runs allows more"
         except Stopped:
