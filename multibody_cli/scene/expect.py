@@ -203,7 +203,10 @@ class ExtremeExpectation(ChannelExpectation):
 
 
 class PeriodExpectation(ChannelExpectation):
-    """Mean period of a channel, from the upward crossings of its mean value."""
+    """Mean period of a channel, from the upward crossings of the level midway between its extremes.
+
+    A decay shifts them: by 5 % of the period at a damping ratio of 0.1.
+    """
 
     period: Annotated[float, Quantity(units.TIME, above=0.0)] = Field(description="s")
     rtol: Annotated[float, Quantity(units.NUMBER, above=0.0)] = Field(1e-3, description="Relative tolerance.")
