@@ -57,8 +57,8 @@ SPAN = np.dtype(
 )
 """One record for each span."""
 
-MOVES = END.names.index("entry")  # type: ignore[union-attr]
-"""Place of a field of END."""
+MOVES = (END.names or ()).index("entry")
+"""Place of the field `entry` of END."""
 
 WITHIN = "it has no tangent at a pulley, since its next point lies within the circle, or the circles overlap"
 """Cause of a rope without a length."""

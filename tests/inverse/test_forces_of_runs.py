@@ -264,6 +264,26 @@ def test_a_piston_drives_its_crank_but_at_the_dead_centres(first: float, tmp_pat
     assert sum("causes no motion at" in remark for remark in found.remarks) == 1
 
 
+def test_forces_of_one_motion_are_shared_beside_another_motion(tmp_path: Path) -> None:
+    """A crank and its piston have the least sum of squares, and a cart that nothing names has its own force."""
+    cart = [
+        "  cart: {mass: 3, inertia: {principal: [1, 1, 1]}}",
+        "  rail: {type: prismatic, child: cart, axis: [1, 0, 0]}",
+    ]
+    text = SLIDER_CRANK.replace("joints:", f"{cart[0]}\njoints:\n{cart[1]}")
+    path, run = tmp_path / "scene.yaml", tmp_path / "run.h5"
+    path.write_text(text.replace("MOTION", "motion: {position: '2*pi*t'}").replace("[1, 0, 0]}", "[1, 0, 0], v: 1}", 1))
+    mbsim.load(path).run(run)
+    path.write_text(text.replace("MOTION", "q: 0"))
+    found, alone = (mbsim.inverse(path, run, on=on, start=0.1, end=0.4) for on in (["guide", "main"], ["main"]))
+    forces = {one.name: force for one, force in zip(found.coordinates, found.forces.T, strict=True)}
+    moment = {one.name: force for one, force in zip(alone.coordinates, alone.forces.T, strict=True)}["main"]
+    assert not any("causes no motion" in remark for remark in found.remarks)
+    ratio = forces["guide"] / forces["main"]  # that of the rates
+    np.testing.assert_allclose(forces["main"] * (1.0 + ratio**2), moment, rtol=1e-9)
+    assert np.abs(forces["guide"]).min() > 0.0
+
+
 def test_a_simulation_in_python_has_the_torque_of_a_crank(tmp_path: Path) -> None:
     """Through the loop, also shared with the least sum of squares; and the forces of a tree are those on all joints."""
     scene = mbsim.load(FOUR_BAR.replace("FORCE_OF_C", "0").replace('force: "3*cos(4*t)"', "v: 2"))

@@ -32,7 +32,7 @@ from multibody_cli.model import Model, State
 from multibody_cli.scene.schema import SceneSpec
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.inverse.closed_contacts import SLIP, ClosedContacts, ContactForce
-from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
+from multibody_cli.studies.inverse.consistency import DEPENDENT, ConsistentMotion, spanning
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
 from multibody_cli.studies.inverse.drives import with_unknown_drives
 from multibody_cli.studies.inverse.fitted_motion import FittedMotion, motion_from
@@ -229,24 +229,23 @@ class InverseProblem:
     def _choose(self, state: State, a: Floats, N: Floats) -> list[CoordinateName]:
         """Return the coordinates with forces: the preferred ones, and further ones up to the degrees of freedom.
 
-        Where others are needed, preferred ones whose forces cause no further motion, as at a dead centre, have none.
+        Preferred ones whose forces cause no motion, as at a dead centre, have none.
         With contacts, the further ones are first of all those without drives.
         """
         given = [iv for iv in self.motion.coordinates.tolist() if iv not in self._dependent]
         others = map(self._names.by_index, self._consistent.order(given))
         order = list(dict.fromkeys([*self._preferred, *(one for one in others if one in self._unknown)]))
         weights = self.drives.model.system.tree.weights[[one.iv for one in order]]
-        rows = self._columns(state, a, self._equations.inverse_dynamics(state, a), order).T @ N
+        rows = self._columns(state, a, self._equations.inverse_dynamics(state, a), order).T @ N * weights[:, None]
         rank = (
             np.argsort([one in self._driven for one in order], kind="stable") if self._contacts else range(len(order))
         )
-        chosen = [rank[k] for k in spanning((rows * weights[:, None])[rank])]
-        needed, preferred = {order[k].iv for k in chosen}, {one.iv for one in self._preferred}
+        chosen = [rank[k] for k in spanning(rows[rank])]
+        acts = np.linalg.norm(rows, axis=1) > DEPENDENT
+        needed = {one.iv for k, one in enumerate(order) if k in chosen or (acts[k] and one in self._preferred)}
         if self._contacts:
             self._residual = [order[k] for k in chosen]
             needed |= {one.iv for one in self._driven}
-        elif needed <= preferred:
-            needed = preferred
         return [one for one in self._names.all if one.iv in needed]
 
     def _balance(self, state: State, a: Floats, N: Floats, sought: list[CoordinateName]) -> _Instant:
@@ -343,7 +342,7 @@ class InverseProblem:
                 f"residual of {residuals[k, j]:.3g} on {self._residual[j].name} at t = {self.motion.times[k]:g} s"
             )
 
-    def _without_effect(self, found: list[_Instant]) -> Iterator[str]:
+    def _ineffective(self, found: list[_Instant]) -> Iterator[str]:
         """Report that no force is unknown, and where the force on a preferred coordinate causes no motion."""
         if not any(one.sought for one in found):
             yield (
@@ -364,7 +363,7 @@ class InverseProblem:
         names, changes, acted = self._names, self._consistent.changes, self._acted
         if self._contacts:
             acted = frozenset(one.iv for one in self._driven)
-        remarks = (*self._remarks, *(self._unbalanced(found) if self._contacts else self._without_effect(found)))
+        remarks = (*self._remarks, *(self._unbalanced(found) if self._contacts else self._ineffective(found)))
         given = [names.by_index(int(iv)).name for iv in self.motion.coordinates]
         return InverseDynamics(
             times=self.motion.times,
