@@ -10,7 +10,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import PATH, result_file, result_path, run_settings
+from multibody_cli.cli.options import SCENE, result_file, result_path, run_settings
 from multibody_cli.cli.progress import SIMULATED, Progress, ProgressBar, Waiting
 from multibody_cli.cli.run import EXIT_CODES
 from multibody_cli.cli.source import prepare_and_warn, scene_of
@@ -45,7 +45,7 @@ class CertifiedRun(Immutable):
 
 
 @click.command("certify", cls=Verb, short_help="Run a scene and estimate the errors of its results.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @click.option("--channels", metavar="NAME[,NAME...]", help="Channels to certify. Default: motion and energies.")
 @click.option(
     "--against", metavar="METHOD", help="Other method. Default: one with other coordinates, if any supports the scene."

@@ -8,14 +8,14 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import PATH, replaced_values
+from multibody_cli.cli.options import PATH, SCENE, replaced_values
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import show
 from multibody_cli.errors import ArgumentError
 
 
 @click.command("codegen", cls=Verb, short_help="Write the code of method `symbolic` for a scene.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Output file. Default: stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
 @replaced_values

@@ -12,7 +12,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import PATH, run_settings
+from multibody_cli.cli.options import SCENE, run_settings
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.tables import counted, show, show_json, show_table
@@ -28,7 +28,7 @@ MAX_MODES = 10
 
 
 @click.command("doctor", cls=Verb, short_help="Examine a scene and advise changes.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @run_settings
 @click.option("--json", "as_json", is_flag=True, help="Write the figures and the advice as JSON.")
 def verb(scene: Path, overrides: tuple[str, ...], as_json: bool) -> int:

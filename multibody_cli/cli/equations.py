@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import PATH, replaced_values
+from multibody_cli.cli.options import SCENE, replaced_values
 from multibody_cli.cli.source import Time, scene_of
 from multibody_cli.cli.tables import counted, show, show_json
 from multibody_cli.errors import ArgumentError
@@ -24,7 +24,7 @@ _ROWS = ("w_x", "w_y", "w_z", "v_x", "v_y", "v_z")
 
 
 @click.command("equations", cls=Verb, short_help="Write the equations of motion of a scene.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @click.option("--at", metavar="T", type=Time(), help="Evaluate the terms at this time of a run, as in `0.5 s`.")
 @click.option("--latex", is_flag=True, help="Write formulas in LaTeX.")
 @replaced_values

@@ -9,7 +9,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import FILE, PATH, replaced_values
+from multibody_cli.cli.options import FILE, SCENE, replaced_values
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import prepare_and_warn, scene_of
 from multibody_cli.cli.tables import counted, show, show_json, show_table
@@ -25,7 +25,7 @@ MOST_ROWS = 40
 
 
 @click.command("equilibrium", cls=Verb, short_help="Compute the static equilibrium of a scene.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @click.option("--at", metavar="TIME", help="Instant of prescribed motions and of inputs, as in 2s.  Default: 0 s.")
 @click.option(
     "--steady",

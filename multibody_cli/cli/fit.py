@@ -11,7 +11,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import PATH, run_settings
+from multibody_cli.cli.options import PATH, SCENE, run_settings
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import prepare_and_warn, scene_of
 from multibody_cli.cli.tables import counted, show, show_json, show_table
@@ -25,7 +25,7 @@ EXIT_CODES = {"converged": 0, "not converged": 1, "interrupted": 130}
 
 
 @click.command("fit", cls=Verb, short_help="Fit parameters of a scene to measured motion.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @click.option("--data", metavar="FILE", required=True, type=PATH, help="Measured motion, a table.")
 @click.option(
     "--vary",

@@ -10,7 +10,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import PATH, replaced_values
+from multibody_cli.cli.options import PATH, SCENE, replaced_values
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import FROM, TO, prepare_and_warn
 from multibody_cli.cli.tables import counted, show, show_json, show_table
@@ -46,7 +46,7 @@ FILTER = click.option(
 
 
 @click.command("inverse", cls=Verb, short_help="Compute the forces that cause a measured motion.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @click.option(
     "--motion",
     metavar="FILE",

@@ -10,7 +10,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.inverse import FILTER, WEIGHT, misfit_rows, remark, require_targets, result_files, write_tables
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import PATH, replaced_values
+from multibody_cli.cli.options import PATH, SCENE, replaced_values
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import FROM, TO, prepare_and_warn
 from multibody_cli.cli.tables import counted, show, show_json, show_table
@@ -26,7 +26,7 @@ MOST_NAMES = 5
 
 
 @click.command("kinematics", cls=Verb, short_help="Compute a motion without forces, and its singular positions.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @click.option("--motion", metavar="FILE", type=PATH, help="Motion, as for `inverse`.  Default: that of the scene.")
 @click.option("--on", "driving", metavar="COORDINATE", multiple=True, help="A coordinate that drives.")
 @WEIGHT

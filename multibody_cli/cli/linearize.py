@@ -10,7 +10,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import FILE, PATH, about, replaced_values
+from multibody_cli.cli.options import FILE, SCENE, about, replaced_values
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.tables import counted, show
@@ -23,7 +23,7 @@ FORMATS = (".npz", ".mat", ".json")
 
 
 @click.command("linearize", cls=Verb, short_help="Write the matrices of the linearized motion.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @click.option("--to", "target", metavar="FILE.npz|mat|json", type=FILE, help="File of the matrices.")
 @click.option(
     "--bode",

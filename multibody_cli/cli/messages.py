@@ -21,9 +21,15 @@ _SAID = "multibody_cli.warnings"
 before_writing: list[Callable[[], object]] = []
 """Functions that remove displays of progress from the terminal before a message."""
 
+before_output: list[Callable[[], object]] = []
+"""Functions that end displays before the first output of a verb."""
+
 
 class Verb(click.Command):
-    """A click command that also takes `-q` and `-v`, and refuses two values of one option."""
+    """A click command that also takes `-q` and `-v`, refuses two values of one option, and shows that it is working.
+
+    Until its first output, the terminal has its name and the time, unless a display of its own is open.
+    """
 
     def __init__(self, *words: Any, **settings: Any) -> None:
         super().__init__(*words, **settings)
@@ -43,6 +49,17 @@ class Verb(click.Command):
             if (hint := _split_quantity(args)) is None:
                 raise
             raise click.UsageError(f"{error.message.rstrip('.')}: {hint}", ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the verb."""
+        from multibody_cli.cli.progress import Waiting
+
+        with Waiting(ctx.command_path) as working:
+            before_output.append(working.close)
+            try:
+                return super().invoke(ctx)
+            finally:
+                before_output.remove(working.close)
 
 
 def _split_quantity(args: Sequence[str]) -> str | None:
@@ -122,10 +139,15 @@ def problems(text: str) -> None:
         error(line)
 
 
-def _write(text: str, head: str = "") -> None:
-    """Write a message; text of files cannot control the terminal."""
+def clear_displays() -> None:
+    """Remove displays of progress from the terminal, until they are drawn again."""
     for clear in before_writing:
         clear()
+
+
+def _write(text: str, head: str = "") -> None:
+    """Write a message; text of files cannot control the terminal."""
+    clear_displays()
     click.echo(head + escaped(text), err=True, color=colors_wanted())
 
 

@@ -9,7 +9,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import FILE, PATH, about, replaced_values
+from multibody_cli.cli.options import FILE, SCENE, about, replaced_values
 from multibody_cli.cli.progress import Waiting
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.tables import counted, show, show_json, show_table
@@ -28,7 +28,7 @@ ROUND_OFF = 1e-12
 
 
 @click.command("modes", cls=Verb, short_help="Compute frequencies, damping and shapes of small motions.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @about
 @replaced_values
 @click.option(

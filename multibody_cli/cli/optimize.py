@@ -10,7 +10,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import FILE, PATH, result_path, run_settings
+from multibody_cli.cli.options import FILE, SCENE, result_path, run_settings
 from multibody_cli.cli.progress import ProgressBar, Waiting, purpose_of, show_compilation
 from multibody_cli.cli.source import scene_of
 from multibody_cli.cli.stop import StopRequest
@@ -34,7 +34,7 @@ LONGEST_NAME = 60
 
 
 @click.command("optimize", cls=Verb, short_help="Find the parameters of a scene with which an expression is least.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @click.option(
     "--minimize",
     "objectives",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import click
 
-from multibody_cli.errors import ArgumentError, QuantityError
+from multibody_cli.errors import ArgumentError, Problem, QuantityError, SceneError, unreadable
 
 Verb = Callable[..., int]
 
@@ -17,6 +18,28 @@ OUTPUTS = Path("outputs")
 
 PATH, FILE = click.Path(path_type=Path), click.Path(path_type=Path, dir_okay=False)
 """Types of arguments: any path, and the path of a file."""
+
+
+class _Scene(click.Path):
+    """The path of a scene or of a result file; one that is missing is refused before a verb imports its modules."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path.
+
+        Raises
+        ------
+        SceneError
+            There is no such file.
+        """
+        try:
+            os.stat(value)
+        except OSError as error:
+            raise SceneError([Problem(str(value), "", unreadable(error))]) from None
+        return super().convert(value, param, ctx)
+
+
+SCENE = _Scene(path_type=Path)
+"""Type of the argument SCENE."""
 
 
 def _each_once(_context: click.Context, _option: click.Parameter, overrides: tuple[str, ...]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ _HEAD = "{desc}{percentage:3.0f} %|{bar}| "
 
 
 class Waiting:
-    """Displays a text and the time that passed.
+    """Displays a text and the time that passed, unless a display within it is open.
 
     Parameters
     ----------
@@ -52,9 +52,17 @@ class Waiting:
             from tqdm import tqdm
 
             tqdm.monitor_interval = 0  # the line has its own thread
-            self._line = tqdm(total=total, initial=done, desc=self._text, delay=PERIOD, leave=False, **settings)
-            self._stop_redrawing = redraw_regularly(self._line.refresh)
-            messages.before_writing.append(self._line.clear)
+            messages.clear_displays()
+            self._line = line = tqdm(
+                total=total, initial=done, desc=self._text, delay=PERIOD, leave=False, position=0, **settings
+            )
+            messages.before_writing.append(line.clear)
+
+            def redraw() -> None:
+                if messages.before_writing[-1] == line.clear:
+                    line.refresh()
+
+            self._stop_redrawing = redraw_regularly(redraw)
 
     def close(self) -> None:
         """Remove the line."""

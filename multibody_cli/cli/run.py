@@ -11,7 +11,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import FILE, PATH, result_file, result_path, run_settings
+from multibody_cli.cli.options import FILE, SCENE, result_file, result_path, run_settings
 from multibody_cli.cli.progress import Progress
 from multibody_cli.cli.source import prepare_and_warn
 from multibody_cli.cli.stop import StopRequest
@@ -68,7 +68,7 @@ class RunReport(Immutable):
 
 
 @click.command("run", cls=Verb, short_help="Run a scene and write a result file.")
-@click.argument("scene", type=PATH, required=False)
+@click.argument("scene", type=SCENE, required=False)
 @run_settings
 @result_file
 @click.option(

@@ -12,7 +12,7 @@ import click
 
 from multibody_cli.cli import messages
 from multibody_cli.cli.messages import Verb
-from multibody_cli.cli.options import FILE, PATH, result_path, run_settings
+from multibody_cli.cli.options import FILE, SCENE, result_path, run_settings
 from multibody_cli.cli.progress import ProgressBar, Waiting, purpose_of, show_compilation
 from multibody_cli.cli.source import FRAME, scene_of
 from multibody_cli.cli.stop import StopRequest
@@ -29,7 +29,7 @@ SCHEME_NAMES = ("random", "lhs", "sobol", "saltelli")
 
 
 @click.command("sweep", cls=Verb, short_help="Run a scene with many values, and write one table.")
-@click.argument("scene", type=PATH)
+@click.argument("scene", type=SCENE)
 @run_settings
 @click.option(
     "--vary", "given", metavar="KEY=VALUES", multiple=True, help="Values of a key; several options make a grid."

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from multibody_cli.cli.messages import before_output
 from multibody_cli.escaping import escaped
 
 STDOUT = "standard output"
@@ -23,6 +24,8 @@ class Colored(NamedTuple):
 
 def show(*pieces: object, nl: bool = True) -> None:
     """Write a line to stdout: texts, which cannot control the terminal, some of them `Colored`."""
+    for end in before_output:
+        end()
     try:
         click.echo("".join(map(_for_terminal, pieces)), nl=nl)
     except OSError as error:

@@ -37,7 +37,17 @@ def test_help_goes_to_stdout(mbsim: Command, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["--version"], ["run", "--help"], ["plot", "--help"], ["runn"], ["run", "--stp", "1"]]
+    "words",
+    [
+        ["--help"],
+        ["--version"],
+        ["run", "--help"],
+        ["plot", "--help"],
+        ["runn"],
+        ["run", "--stp", "1"],
+        ["equilibrium", "none.yaml"],
+        ["optimize", "none.yaml", "--vary", "vars.c=1"],
+    ],
 )
 def test_help_and_argument_errors_import_no_heavy_package(words: list[str]) -> None:
     program = (

@@ -14,6 +14,7 @@ import pytest
 
 from multibody_cli.cli import messages, progress
 from multibody_cli.cli.progress import COMPILED, SIMULATED, Progress, ProgressBar, Waiting
+from multibody_cli.cli.tables import show
 from multibody_cli.comparison.tolerance import Policy
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.scene.timing import Timing
@@ -80,6 +81,35 @@ def test_a_display_goes_on_while_nothing_is_reported(use: Use) -> None:
     shown = terminal.getvalue()
     assert shown.endswith("\r")  # the line is removed
     assert tickers() == []
+
+
+def test_the_innermost_display_alone_is_drawn(use: Use) -> None:
+    terminal = use(Terminal())
+    with Waiting("outer"):
+        terminal.wait_for(lambda text: "outer" in text)
+        with Waiting("inner"):
+            terminal.wait_for(lambda text: text.count("inner") >= 3)
+            shown = terminal.getvalue()
+            assert "outer" not in shown[shown.index("inner") :]
+        terminal.wait_for(lambda text: "outer" in text[text.rindex("inner") :])
+    assert "\n" not in terminal.getvalue()  # in one line
+    assert tickers() == []
+
+
+def test_a_verb_is_displayed_until_its_first_output(use: Use) -> None:
+    terminal = use(Terminal())
+
+    @click.command("trial", cls=messages.Verb)
+    def verb() -> None:
+        terminal.wait_for(lambda text: text.count("trial [00:0") >= 3)
+        show("a result")
+        assert tickers() == []
+        with Waiting("more"):
+            terminal.wait_for(lambda text: "more" in text)
+
+    verb.main([], prog_name="trial", standalone_mode=False)
+    assert "trial" not in terminal.getvalue().partition("more")[2]
+    assert messages.before_output == []
 
 
 def test_a_run_shows_simulated_seconds_with_rate_and_time_left(use: Use) -> None:
