@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from multibody_cli.joints.friction_spec import has_friction
 from multibody_cli.joints.spec import JointSpec
 from multibody_cli.model import Floats
 from multibody_cli.nodes import NodePath
-from multibody_cli.packing.constraint_bases import JointConfiguration, configuration_at, sampled_configurations
+from multibody_cli.packing.constraint_bases import JointConfiguration, columns_at, sampled_configurations
 from multibody_cli.scene.body_kinds import KINDS
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.schema import SceneSpec
@@ -49,7 +50,7 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
         if not may_be_singular(parts):
             continue
         try:
-            found[name], columns = _around(joint, parts, np.array(kind.start(joint).q))
+            found[name], columns = _around(parts, tuple(kind.start(joint).q), joint.own_domains)
         except ZeroDivisionError:
             messages = [NOWHERE]
         except ArithmeticError as error:
@@ -71,20 +72,23 @@ def may_be_singular(parts: Sequence[Part]) -> bool:
     return any(part.joint_map for part in parts) or sum(any(part.turn) for part in parts) >= 3
 
 
-def _around(joint: JointSpec, parts: tuple[Part, ...], q: Floats) -> tuple[tuple[float, ...], Floats]:
-    """Return the typical norms of the columns, and the columns at the start."""
-    here = configuration_at(parts, q).columns
-    sizes = np.linalg.norm(here, axis=0)
+@lru_cache(maxsize=1024)
+def _around(
+    parts: tuple[Part, ...], start: tuple[float, ...], domains: Sequence[tuple[float, float]]
+) -> tuple[tuple[float, ...], Floats]:
+    """Return the typical norms of the columns, and the columns at the start; joints of a chain are often equal."""
+    places = [np.array(start)]
     mapped = [part.joint_map is not None for part in parts for _ in range(part.nv)]
-    for k in np.flatnonzero(mapped):
+    for k in np.flatnonzero(mapped).tolist():
         place = numbers_of(parts)[k]
         for step in AROUND:
-            moved = q.copy()
-            moved[place] += step
-            if joint.own_domains:
-                moved[place] = np.clip(moved[place], *joint.own_domains[k])
-            sizes = np.fmax(sizes, np.linalg.norm(configuration_at(parts, moved).columns, axis=0))
-    return tuple(np.where(sizes > 0.0, sizes, 1.0).tolist()), here
+            places.append(np.array(start))
+            places[-1][place] += step
+            if domains:
+                places[-1][place] = np.clip(places[-1][place], *domains[k])
+    columns = columns_at(parts, places)
+    sizes = np.fmax.reduce(np.linalg.norm(columns, axis=1))
+    return tuple(np.where(sizes > 0.0, sizes, 1.0).tolist()), columns[0]
 
 
 def _objections(columns: Floats, sizes: Floats, free: NDArray[np.bool_]) -> Iterator[str]:

@@ -107,9 +107,7 @@ def sampled_configurations(
     parts: tuple[Part, ...], driven: tuple[bool, ...], normal: Vector | None = None
 ) -> list[JointConfiguration]:
     """Evaluate a joint in three configurations, the same ones in every run."""
-    tables = PartTables()
-    for part in parts:
-        tables.add(part)
+    tables = _tables_of(parts)
     rng = np.random.default_rng(0)
     places = [_sample_coordinates(parts, tables, rng) for _ in range(3)]
     return [_evaluate_configuration(tables, q, np.array(driven, dtype=np.bool_), normal) for q in places]
@@ -128,10 +126,24 @@ def _sample_coordinates(parts: tuple[Part, ...], tables: PartTables, rng: np.ran
 
 def configuration_at(parts: tuple[Part, ...], q: Floats) -> JointConfiguration:
     """Evaluate a joint at coordinates q (nq,), without constraint axes."""
+    return _configurations_at(parts, [q])[0]
+
+
+def columns_at(parts: tuple[Part, ...], places: Sequence[Floats]) -> Floats:
+    """Return the motion subspaces (n, 6, nv) of a joint at coordinates (nq,) of each place, as `JointConfiguration`."""
+    return np.array([configuration.columns for configuration in _configurations_at(parts, places)])
+
+
+def _configurations_at(parts: tuple[Part, ...], places: Sequence[Floats]) -> list[JointConfiguration]:
+    tables = _tables_of(parts)
+    return [_evaluate_configuration(tables, q, np.ones(tables.nv, np.bool_), None) for q in places]
+
+
+def _tables_of(parts: tuple[Part, ...]) -> PartTables:
     tables = PartTables()
     for part in parts:
         tables.add(part)
-    return _evaluate_configuration(tables, q, np.ones(tables.nv, np.bool_), None)
+    return tables
 
 
 def _evaluate_configuration(

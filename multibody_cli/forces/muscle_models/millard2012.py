@@ -11,6 +11,7 @@ J. Biomech. Eng. 135 (2013), and the parameters of its curves in OpenSim.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from math import comb
 from typing import Annotated, Literal
@@ -98,28 +99,28 @@ class Millard2012Spec(CurvesSpec):
         steep = (start + 0.5 * (turn - start), 0.5 * y, 1.25 * y / (turn - start))
         shallow = (turn + 0.5 * (1.0 - width - turn), y + 0.5 * (1.0 - y), slope)
         fall = (1.0 + width + 0.5 * (end - 1.0 - width), 0.5, -1.0 / (end - width - (1.0 + width)))
-        points = [(start, low, 0.0), steep, shallow, (1.0, 1.0, 0.0), fall, (end, low, 0.0)]
-        return _through(points, [1.0] * 5)
+        points = (start, low, 0.0), steep, shallow, (1.0, 1.0, 0.0), fall, (end, low, 0.0)
+        return _through(points, (1.0,) * 5)
 
     def _velocity(self) -> Piecewise:
         most, rest = self.lengthening_force, 1.0 - _NEAR
         slow = 0.5 * rest * (self.shortening_slope + self.shortening_slope_near)
         fast = most - 0.5 * rest * (self.lengthening_slope + self.lengthening_slope_near)
-        points = [
+        points = (
             (-1.0, 0.0, self.shortening_slope),
             (-_NEAR, slow, self.shortening_slope_near),
             (0.0, 1.0, self.isometric_slope),
             (_NEAR, fast, self.lengthening_slope_near),
             (1.0, most, self.lengthening_slope),
-        ]
-        return _through(points, [self.shortening_curviness] * 2 + [self.lengthening_curviness] * 2)
+        )
+        return _through(points, (self.shortening_curviness,) * 2 + (self.lengthening_curviness,) * 2)
 
     def _passive(self) -> Piecewise:
         start, end = 1.0 + self.passive_start, 1.0 + self.passive_strain
         stiffness, low = self.passive_stiffness or 2.0 / (end - start), self.passive_low_stiffness
         width = min(0.1 / stiffness, 0.1 * (end - start))
-        points = [(start, 0.0, 0.0), (start + width, 0.5 * width * low, low), (end, 1.0, stiffness)]
-        return _through(points, [self.passive_curviness] * 2)
+        points = (start, 0.0, 0.0), (start + width, 0.5 * width * low, low), (end, 1.0, stiffness)
+        return _through(points, (self.passive_curviness,) * 2)
 
     def _tendon(self) -> Piecewise:
         end = 1.0 + self.tendon_strain
@@ -128,11 +129,15 @@ class Millard2012Spec(CurvesSpec):
         foot = 1.0 + (toe - 1.0) / 10.0
         slope = 0.5 * force / (middle - foot)
         corner = (foot + 0.5 * (middle - foot), 0.25 * force, slope)
-        return _through([(1.0, 0.0, 0.0), corner, (toe, force, stiffness)], [self.tendon_curviness] * 2)
+        return _through(((1.0, 0.0, 0.0), corner, (toe, force, stiffness)), (self.tendon_curviness,) * 2)
 
 
-def _through(points: list[Point], curviness: list[float]) -> Piecewise:
-    """Return Bezier curves through points with given slopes, each with its curviness from 0 to 1."""
+@lru_cache(maxsize=256)
+def _through(points: tuple[Point, ...], curviness: tuple[float, ...]) -> Piecewise:
+    """Return Bezier curves through points with given slopes, each with its curviness from 0 to 1.
+
+    Muscles often share a model, and each reads its curves several times.
+    """
     curves = zip(pairwise(points), curviness, strict=True)
     return joined(*(_section(_control_points(start, end, 0.1 + 0.8 * c)) for (start, end), c in curves))
 

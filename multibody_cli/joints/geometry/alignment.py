@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -190,6 +191,7 @@ def frenet(curve: Curve, up: Vector) -> MotionAlong:
     return motion_along(curve, Frenet(), [()] * len(curve.rows))
 
 
+@lru_cache(maxsize=256)
 def rotation_minimizing(curve: Curve, up: Vector) -> MotionAlong:
     """Return the motion along a curve with a rotation-minimizing frame, its initial z as near to `up` as possible."""
     if curve.path.twist(NamedConstants()) is not None:
@@ -233,6 +235,7 @@ def _tangents(curve: Curve) -> Floats:
     return curve.at(t, piece, np.append(np.zeros(count), 1.0)).T
 
 
+@lru_cache(maxsize=256)
 def parameter_without_tangent(curve: Curve) -> float | None:
     """Return a parameter at which a curve has no tangent, if its rotation-minimizing frame needs one there."""
     if curve.path.twist(NamedConstants()) is not None:
