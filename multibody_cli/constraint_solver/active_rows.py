@@ -18,6 +18,18 @@ SEPARATION_VELOCITY = 1e-9
 
 
 @kernel
+def press_curved_rows(work):
+    """Set the impulses of the step by which curved one-sided rows press, N s; those of other rows are 0.
+
+    An Euler step leaves such a limit by its curvature although it presses: its corrections may take back as much.
+    """
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        presses = row.one_sided and row.active == 1 and row.bias != 0.0
+        row.pressing = work.dual.step[0] * max(row.multiplier, 0.0) if presses else 0.0
+
+
+@kernel
 def activate_unilateral_rows(work):
     """Activate the one-sided rows at or beyond their limits; called in each iteration of the position projection.
 
@@ -83,11 +95,11 @@ def resume_rows(work):
 
 @kernel
 def deactivate_separating_rows(work):
-    """Deactivate the one-sided rows that separate."""
+    """Deactivate the one-sided rows that separate; none is pressed any more."""
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         if row.one_sided:
-            row.active = min(row.active, 1)
+            row.active, row.pressing = min(row.active, 1), 0.0
             near = row.residual <= SEPARATION_VELOCITY * row.speed
             near = near or (row.rebound == 0.0 and curves_along(row, work, row.residual))
             row.active = row.active == 1 and near

@@ -13,6 +13,7 @@ from typing import Any
 
 from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, wrench_of_rows
 from multibody_cli.constraint_solver.solver import (
+    VELOCITY,
     apply_active_row_impulses,
     apply_primary_row_impulses,
     build_delassus,
@@ -128,7 +129,7 @@ def transmit_impacts(system, work) -> bool:
     for k in range(count):
         dual.r[k] = jacobian_product_of_row(rows[dual.active_rows[k]], terms, work.bodies, work.response)
     build_delassus(system, work, count)
-    solve_dual(work, count)
+    solve_dual(work, count, VELOCITY)
     for k in range(count, last):
         rows[dual.active_rows[k]].multiplier = dual.r[k]
     clear_impulses(work)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from multibody_cli.constraint_solver.active_rows import (
     activate_unilateral_rows,
     deactivate_separating_rows,
+    press_curved_rows,
     resume_rows,
     suspend_nonholonomic_rows,
     suspend_one_sided_rows,
@@ -57,7 +58,7 @@ from multibody_cli.constraint_solver.solver import (
     write_rhs,
     zero_rhs,
 )
-from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
+from multibody_cli.constraints.rows import constraint_violation, jacobian_product_of_row, velocity_of_row
 from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, template
 from multibody_cli.linalg.vectors import add, copy
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
@@ -149,6 +150,7 @@ def project_onto_constraints(system, work, t, q, v, a, ledger):
         return
     tree, before, reused, suspended, reach, energy = system.tree, math.inf, False, False, math.inf, math.nan
     work.dual.arrivals[0] = 0
+    press_curved_rows(work)
     for iteration in range(MAX_PROJECTIONS):
         place(system, t, q, v, a, work)
         if iteration == 0:
@@ -228,7 +230,7 @@ def project(system, work, level):
         zero_rhs(work)
     if len(active_rows) > 0:  # or else all rows are primary
         build_delassus(system, work, count)
-        solve_dual(work, count)
+        solve_dual(work, count, level)
     clear_impulses(work)
     apply_active_row_impulses(work, count)
     write_rhs(work, level)
@@ -343,7 +345,7 @@ def compute_velocity_residuals(work, v):
         if row.active or row.one_sided:
             row.residual = velocity_of_row(row, work.terms, work.bodies, v)
         if is_row_active(row, VELOCITY):
-            largest = max(largest, (-row.residual if row.one_sided else abs(row.residual)) * row.weight)
+            largest = max(largest, constraint_violation(row, row.residual) * row.weight)
     return largest
 
 

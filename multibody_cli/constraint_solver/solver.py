@@ -213,12 +213,15 @@ def build_delassus(system, work, count):
 
 
 @kernel
-def solve_dual(work, count):
-    """Compute the multipliers of the active rows from W and the residuals in `work.dual.r`."""
-    dual = work.dual
+def solve_dual(work, count, level):
+    """Compute the multipliers of the active rows from W and the residuals of a level in `work.dual.r`.
+
+    An impulse that presses a row displaces by itself times the step.
+    """
+    dual, duration = work.dual, work.dual.step[0] if level == POSITION else 1.0
     for k in range(count):
         row = work.rows[dual.active_rows[k]]
-        dual.lower[k] = 0.0 - row.pressing if row.one_sided else -math.inf
+        dual.lower[k] = 0.0 - duration * row.pressing if row.one_sided else -math.inf
         dual.upper[k] = math.inf
     solve_within_bounds(work, count)
 
@@ -305,7 +308,7 @@ def enforce_constraints(system, work, v, a):
             work.dual.r[k] = bias + jacobian_product_of_row(row, work.terms, work.bodies, a) + feedback
         zero_rhs(work)
         build_delassus(system, work, count)
-        solve_dual(work, count)
+        solve_dual(work, count, ACCELERATION)
         apply_active_row_forces(tree, work, count)
         write_rhs(work, ACCELERATION)
         apply_inverse_mass(system, work, work.tau, work.response)

@@ -95,8 +95,8 @@ def write_coefficient(term, iv, coefficient):
 
 @formula
 def constraint_violation(row, error):
-    """Return the violation of a row with this error; nonnegative."""
-    return max(-error, 0.0) if row.one_sided else abs(error)
+    """Return the violation of a row with this error or rate; nonnegative.  A pressed one-sided row is an equality."""
+    return max(-error, 0.0) if row.one_sided and row.pressing == 0.0 else abs(error)
 
 
 # --- values of rows -----------------------------------------------------------------------------------------------

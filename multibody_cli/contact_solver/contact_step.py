@@ -99,6 +99,7 @@ from multibody_cli.contact_solver.results import (
 )
 from multibody_cli.contact_solver.rows import (
     TERMS,
+    add_impulses_to_multipliers,
     apply_row_impulses,
     compute_row_velocities,
     copy_rows,
@@ -124,8 +125,8 @@ from multibody_cli.tree.configuration import displace, normalize
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 @kernel
-def write_rows(system, contacts, work, step, joint_friction, v):
-    """Write the rows of a step, and compute their velocities before it and, for v* (nv,), without impulses."""
+def write_rows(system, contacts, work, step, joint_friction, start, v):
+    """Write the rows of a step, and compute their velocities before it and for v*, both given as (nv,)."""
     sizes, term, patches = step.sizes[0], len(work.terms), system.contacts.joint_friction.patches
     write_friction_rows(patches, work, step, term)
     first_brake = sizes.constraint_rows + PER_CONTACT * len(patches)
@@ -133,8 +134,8 @@ def write_rows(system, contacts, work, step, joint_friction, v):
     term = write_guide_rows(system, work, step, joint_friction, term)
     write_contacts(contacts, work.bodies, step, term)
     write_resistances(contacts, step, term + PER_CONTACT * TERMS * sizes.contacts)
-    compute_row_velocities(step, step.start, work.response, sizes.constraint_rows, step.velocity_before)
     copy_rows(work.rows, work.terms, step)
+    compute_row_velocities(step, step.start, start, 0, step.velocity_before)
     compute_row_velocities(step, work.bodies, v, 0, step.r)
     for k in range(sizes.rows):
         step.velocity_after[k] = step.r[k]
@@ -211,8 +212,9 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
         row = work.rows[step.active_rows[k]]
         if ends_at_corrected_velocities(work):
             step.r[k] -= row.rebound
-        elif row.error > 0.0 and row.bias != 0.0:
-            step.r[k] += row.error / step.sizes[0].h  # a limit that curves is left by the square of the step
+        elif row.bias != 0.0:  # v* leaves a limit that curves: the rate at the end of the step counts
+            rate = step.velocity_before[k] if step.rows[k].multiplier > 0.0 else step.r[k] + step.sizes[0].h * row.bias
+            step.r[k] = rate + max(row.error, 0.0) / step.sizes[0].h
     # gaps
     add_biases(contacts, groups, step, impact_times)
     start_resistances(contacts, step, impact_times)
@@ -306,7 +308,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
         return True
     # rows
     update_dual_wrenches(system.tree, table, work)
-    write_rows(system, contacts, work, step, joint_friction, v)
+    write_rows(system, contacts, work, step, joint_friction, start, v)
     set_coefficients(table, contacts, step, joint_friction, tree_friction.shared)
     if ends_at_corrected_velocities(work):
         keep_multipliers(work, contact_work.free_multipliers)
@@ -329,6 +331,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
         add_coupled_impulses(system, work)
         transmit_impulses(system.tree, step, work)
         account_reaction_impulses(system.motions, work, start, v, ledger)
+    if not ends_at_corrected_velocities(work):
+        add_impulses_to_multipliers(work, step)
     # warm start
     store_warm_start(contacts, count, contact_work.warm_start)
     for j in range(len(v)):

@@ -68,7 +68,7 @@ class StepRows(NamedTuple):
     active_rows: Annotated[Integers, "e"]  # numbers of the active constraint rows
     resistances: Annotated[Records, "moments", RESISTANCE]
     start: Annotated[Records, "placed", BODY]  # twists of the bodies at the start of the step, in the fields w and v
-    velocity_before: Annotated[Floats, "m"]  # velocities of the rows of patches and contacts before the step
+    velocity_before: Annotated[Floats, "m"]  # velocities of the rows before the step
     velocity_after: Annotated[Floats, "m"]  # velocities of all rows after the step; before its solution, those of v*
     r: Annotated[Floats, "m"]  # velocities of all rows without impulses of rows
     r_without_coupled: Floats  # (m,) the same without impulses of coupled forces; (0,) if there are none
@@ -190,6 +190,13 @@ def copy_rows(source, source_terms, step):
         rows[k].in_contact, rows[k].start_rate = row.in_contact, row.start_rate
         is_pressed = row.one_sided and row.active == 1 and not row.in_contact
         rows[k].multiplier = h * row.multiplier if is_pressed else 0.0
+
+
+@kernel
+def add_impulses_to_multipliers(work, step):
+    """Add the mean forces of the impulses of one-sided rows to their multipliers, N or N m."""
+    for k in range(step.sizes[0].equalities, step.sizes[0].constraint_rows):
+        work.rows[step.active_rows[k]].multiplier += step.x[k] / step.sizes[0].h
 
 
 @kernel

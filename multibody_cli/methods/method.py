@@ -120,6 +120,7 @@ class Method:
     def start(self, state: State) -> Report:
         """Complete the state at its time: accelerations and work arrays."""
         self.work.rows["start_rate"] = math.nan
+        self.work.rows["multiplier"] = 0.0
         self._stepper.restart()
         if self._sampler:
             self._sampler.start(state)
@@ -195,6 +196,7 @@ class Method:
     def restart(self) -> None:
         """Use nothing of earlier steps in the next one: state or forces were changed from outside."""
         self.work.rows["start_rate"] = math.nan
+        self.work.rows["multiplier"] = 0.0
         if self._sampler:
             self._sampler.read_again(float(self._state.time[0]))
             self._stepper.restart(self._sampler.next_instant())

@@ -111,5 +111,3 @@ def complete_rows(system, work, step, v, ledger, h):
     account_impacts_of_step(system, work, constrained.row_states, corrected, v, ledger)
     deactivate_separating_rows(work)
     store_start_of_rows(work, v)
-    for k in range(len(work.special_rows)):
-        rows[work.special_rows[k]].pressing = 0.0
