@@ -21,12 +21,14 @@ SEPARATION_VELOCITY = 1e-9
 def press_curved_rows(work):
     """Set the impulses of the step by which curved one-sided rows press, N s; those of other rows are 0.
 
-    An Euler step leaves such a limit by its curvature although it presses: its corrections may take back as much.
+    An Euler step, whose rates lag behind its path, leaves such a limit by its curvature although it presses: its
+    corrections may take back as much.
     """
+    duration = work.dual.step[0] if work.dual.lag[0] > 0.0 else 0.0
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         presses = row.one_sided and row.active == 1 and row.bias != 0.0
-        row.pressing = work.dual.step[0] * max(row.multiplier, 0.0) if presses else 0.0
+        row.pressing = duration * max(row.multiplier, 0.0) if presses else 0.0
 
 
 @kernel
