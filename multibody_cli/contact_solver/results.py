@@ -152,6 +152,8 @@ def account_other_rows(groups, step, bodies, response, energies, ledger):
                 row = step.rows[k]
                 if row.in_contact and row.account >= 0 and not math.isnan(row.start_rate):
                     ledger[row.account] -= 0.5 * x * (row.start_rate + after + change)
+                if row.bias != 0.0:  # a limit that curves: the rate at the end of the step
+                    after = step.r[k] - max(row.error, 0.0) / step.sizes[0].h
                 energies[island, OTHERS] -= x * (after + 0.5 * change)
             else:  # as of contacts, the larger loss of those from either motion
                 energies[island, OTHERS] -= 0.5 * x * after + 0.5 * min(x * before, x * step.r[k])

@@ -186,7 +186,7 @@ def copy_rows(source, source_terms, step):
             step.terms[term] = source_terms[i]
             term += 1
         rows[k].last_term = term
-        rows[k].rate, rows[k].account, rows[k].error = row.rate, row.account, row.error
+        rows[k].rate, rows[k].bias, rows[k].account, rows[k].error = row.rate, row.bias, row.account, row.error
         rows[k].in_contact, rows[k].start_rate = row.in_contact, row.start_rate
         is_pressed = row.one_sided and row.active == 1 and not row.in_contact
         rows[k].multiplier = h * row.multiplier if is_pressed else 0.0

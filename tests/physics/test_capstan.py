@@ -328,6 +328,24 @@ def test_a_rope_that_swings_as_it_slides_has_the_ratio_of_the_capstan(method, lo
     assert_first_order(ratios, 3.0 * H)
 
 
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
+def test_a_taut_rope_beside_a_brake_moves_as_the_rod_of_its_length(method):
+    """Two masses on crossed rails; the rope stays taut as it turns fast, and neither it nor the brake adds energy."""
+
+    def states(rule):
+        bodies = {"x": body(1.7), "y": body(0.7)}
+        joints = {
+            "x": slider("x", 0, 0, (1, 0, 0), q=0.72, v=1.68, friction={"force": 0.3}),
+            "y": slider("y", 0, 0, (0, 1, 0), q=0.96, v=-1.26),
+        }
+        rod = {"type": "distance", "between": [{"body": "x"}, {"body": "y"}], **rule}
+        found = loaded(bodies, joints, {"rod": rod}, method, step=H, duration=1.0).run(check=False)
+        assert not any(alarm["name"] == "added_energy" for alarm in json.loads(found.attrs["alarms"]))
+        return np.hstack([found[f"joints/{name}/{value}"].values for name in "xy" for value in "qv"])
+
+    np.testing.assert_allclose(states({"limits": [None, 1.2]}), states({"length": 1.2}), rtol=0, atol=1e-9)
+
+
 def assert_first_order(errors, bound):
     """Errors with steps of h and of h / 2; those below 1e-12 are round-off."""
     coarse, fine = (np.abs(part).max() for part in errors)
