@@ -138,7 +138,7 @@ class Tree(NamedTuple):
     has_effect: NDArray[np.bool_]  # one per row of a loop joint: False if it has none in any configuration
     driven: NDArray[np.bool_]  # (nv,) whether the motion of a coordinate is prescribed
     gravity: Floats  # (3,)
-    normals: Floats  # (3 n,) of the planes of planar bodies with an inboard joint, world axes; 0 for others; or empty
+    normals_W: Floats  # (3 n,) of the planes of planar bodies with an inboard joint; 0 for others; or empty
     armature: Floats  # (nv,) reflected inertia of drives, an inertia of the coordinate alone
     length: float  # of the mechanism, m, and its slowest rate that counts, 1/s (`packing.scales`)
     rate: float

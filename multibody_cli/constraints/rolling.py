@@ -80,9 +80,9 @@ ROLLING = np.dtype(
         ("axis", "f8", 3),  # in the joint frame; 0 for a sphere
         ("radius", "f8"),
         ("height", "f8"),  # n . x of the plane
-        ("normal", "f8", 3),  # n and the tangents, in the world
-        ("tangent", "f8", 3),
-        ("bitangent", "f8", 3),
+        ("normal_W", "f8", 3),
+        ("tangent_W", "f8", 3),
+        ("bitangent_W", "f8", 3),
     ]
 )
 
@@ -132,15 +132,15 @@ def write_contact_row(item, number, direction, error, r, g, rows, terms):
 @formula
 def write(wheel, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     """Write the three rows of a rolling body."""
-    body, n = bodies[wheel.body], load(wheel.normal)
+    body, n = bodies[wheel.body], load(wheel.normal_W)
     r, w = lever_arm_of(body, wheel.point), load(body.w)
     u, du = lowest_point_direction(n, lever_arm_of(body, wheel.axis), w)
     contact = r + wheel.radius * u
     bias_acceleration = centripetal_acceleration_of(body, r) + wheel.radius * cross(w, du)
     error = dot(n, position_of(body, contact)) - wheel.height
     write_contact_row(wheel, 0, n, error, contact, bias_acceleration, rows, terms)
-    write_contact_row(wheel, 1, load(wheel.tangent), 0.0, contact, bias_acceleration, rows, terms)
-    write_contact_row(wheel, 2, load(wheel.bitangent), 0.0, contact, bias_acceleration, rows, terms)
+    write_contact_row(wheel, 1, load(wheel.tangent_W), 0.0, contact, bias_acceleration, rows, terms)
+    write_contact_row(wheel, 2, load(wheel.bitangent_W), 0.0, contact, bias_acceleration, rows, terms)
 
 
 KIND = ConstraintKind("rolling", RollingSpec, ConstraintTable("rolling", ROLLING, write), pack)

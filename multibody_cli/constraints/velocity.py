@@ -92,8 +92,8 @@ VELOCITY = np.dtype(
         ("starts_row", "i8"),  # whether it is the first term of its row
         ("value", "i8"),  # signal
         ("body", "i8"),
-        ("angular", "f8", 3),  # in the world
-        ("linear", "f8", 3),
+        ("angular_W", "f8", 3),
+        ("linear_W", "f8", 3),
         ("point", "f8", 3),  # in the joint frame
     ]
 )
@@ -117,9 +117,9 @@ def write(part, signals, points, states, buffers, t, bodies, q, v, rows, terms):
     if part.starts_row:
         value, slope, _ = evaluate(signals, part.value, t)
         write_level(row, 0.0, -value, -slope)
-    r, f = lever_arm_of(body, part.point), load(part.linear)
+    r, f = lever_arm_of(body, part.point), load(part.linear_W)
     row.bias += dot(f, centripetal_acceleration_of(body, r))
-    write_wrench(terms[part.first_term], part.body, load(part.angular) + cross(r, f), f)
+    write_wrench(terms[part.first_term], part.body, load(part.angular_W) + cross(r, f), f)
 
 
 KIND = ConstraintKind("velocity", VelocitySpec, ConstraintTable("velocity", VELOCITY, write), pack)

@@ -52,7 +52,7 @@ LINK = np.dtype(
     ]
 )
 
-SLOT = np.dtype([("loop", "i8"), ("parent", "i8"), ("size", "i8")])
+SLOT = np.dtype([("loop", "i8"), ("parent", "i8"), ("unknowns", "i8")])
 """A loop at a body, its slot at the parent, -1 at the ground, and the number of its unknowns."""
 
 LOOP = np.dtype(
@@ -62,7 +62,7 @@ LOOP = np.dtype(
         ("closes_at", "i8"),
         ("node", "i8"),  # of its joint, -1 for a pair of bodies that edges connect
         ("pair", "i8"),  # number of that pair
-        ("size", "i8"),  # number of its unknowns, components of its wrench
+        ("unknowns", "i8"),  # number of components of its wrench
         ("directions", "i8"),  # row of `TreeOfBodies.basis`
         ("first_neighbour", "i8"),
         ("last_neighbour", "i8"),

@@ -121,7 +121,7 @@ def move_equations(system, work, passes, i, change):
     store_vector(plan.solution, V)
     for s in range(link.first_slot, link.last_open):
         slot = plan.slots[s]
-        add_vector_product(plan.solution, plan.Z[s], plan.wrench[slot.loop], -1.0, AXES, slot.size)
+        add_vector_product(plan.solution, plan.Z[s], plan.wrench[slot.loop], -1.0, AXES, slot.unknowns)
     V = load_vector(plan.solution)
     dV = shift_motion(Motion(V.t, V.f), load(bodies[i].x) - x)
     if node.is_loop_joint or node.frame == 0:

@@ -25,7 +25,7 @@ def write_independent_equations(system, work, joint_friction, passes, h, c):
     """Write the equations of a loop joint, with gauges in place of equations of motion that depend on others."""
     plan = passes.bodies
     loop = plan.loops[c]
-    node, size = plan.nodes[loop.node], loop.size
+    node, size = plan.nodes[loop.node], loop.unknowns
     write_equations(system, work, joint_friction, passes, h, node)
     count = write_effects(system.tree.links, work, plan, c, node, size)
     for n in range(count):

@@ -101,7 +101,7 @@ def move_columns(system, work, passes, i, change):
             if k < 0 or not determines_rate(k, passes):
                 u = column.u - power(dV, Force(load(column.Vt), load(column.Vf)))
                 for s in range(link.first_slot, link.last_open):
-                    for e in range(plan.slots[s].size):
+                    for e in range(plan.slots[s].unknowns):
                         u -= plan.Z[s, j - node.iv, e] * plan.wrench[plan.slots[s].loop, e]
                 change[j] = column.dinv * u
             dV = add_column_motion(dV, work.columns[j], change[j])

@@ -49,7 +49,7 @@ def order_loops(plan, pairs, count):
         loop.child, loop.parent, loop.closes_at, loop.pair = child, parent, at, pair
         loop.node = len(plan.links) + k if pair < 0 else -1
         loop.directions = plan.nodes[loop.node].directions if pair < 0 else 0
-        loop.size = plan.basis_size[loop.directions]
+        loop.unknowns = plan.basis_size[loop.directions]
     plan.number[0] = joints + count
     for c in range(plan.number[0]):
         if plan.loops[c].node >= 0:
@@ -60,7 +60,7 @@ def order_loops(plan, pairs, count):
 def move_loop(loop, to):
     """Move a loop to another place in the order."""
     to.child, to.parent, to.closes_at = loop.child, loop.parent, loop.closes_at
-    to.node, to.pair, to.size, to.directions = loop.node, loop.pair, loop.size, loop.directions
+    to.node, to.pair, to.unknowns, to.directions = loop.node, loop.pair, loop.unknowns, loop.directions
 
 
 @kernel
@@ -108,7 +108,7 @@ def fill_slots(plan):
         if loop.closes_at > 0:
             link = plan.links[loop.closes_at]
             loop.slot = link.last_slot
-            write_slot(plan.slots[loop.slot], c, -1, loop.size)
+            write_slot(plan.slots[loop.slot], c, -1, loop.unknowns)
             link.last_slot += 1
         loop.child_slot = open_to_ancestor(plan, c, loop.child)
         loop.parent_slot = open_to_ancestor(plan, c, loop.parent)
@@ -117,7 +117,7 @@ def fill_slots(plan):
 @formula
 def write_slot(slot, c, parent, size):
     """Write the slot of a loop at a body."""
-    slot.loop, slot.parent, slot.size = c, parent, size
+    slot.loop, slot.parent, slot.unknowns = c, parent, size
 
 
 @kernel
@@ -128,7 +128,7 @@ def open_to_ancestor(plan, c, end) -> int:
         link = plan.links[end]
         s = link.last_open
         link.last_open += 1
-        write_slot(plan.slots[s], c, loop.slot, loop.size)
+        write_slot(plan.slots[s], c, loop.slot, loop.unknowns)
         if last < 0:
             first = s
         else:

@@ -71,7 +71,7 @@ def add_row(Q, e, W):
 def wrench_of_loop(plan, c) -> Force:
     """Return the wrench of a loop joint, world axes."""
     W = no_force()
-    for e in range(plan.loops[c].size):
+    for e in range(plan.loops[c].unknowns):
         W = W + plan.wrench[c, e] * load_vector(plan.directions[c, e])
     return W
 
@@ -81,17 +81,17 @@ def wrench_of_loop(plan, c) -> Force:
 def start_loops(bodies, plan, edges):
     """Set P and Q of the bodies at both ends of all loops, and all other matrices to 0."""
     for s in range(plan.slots_used[0]):
-        clear_rows(plan.P[s], plan.slots[s].size)
-        clear_rows(plan.Q[s], plan.slots[s].size)
+        clear_rows(plan.P[s], plan.slots[s].unknowns)
+        clear_rows(plan.Q[s], plan.slots[s].unknowns)
     for c in range(plan.number[0]):
         loop = plan.loops[c]
-        clear_rows(plan.G[c], loop.size)
-        for e in range(loop.size):
+        clear_rows(plan.G[c], loop.unknowns)
+        for e in range(loop.unknowns):
             plan.g[c, e] = 0.0
         for k in range(loop.first_neighbour, loop.last_neighbour):
             one = plan.neighbours[k]
-            clear_rows(plan.G[one.coupling], loop.size)
-            clear_rows(plan.G[one.transposed], plan.loops[one.loop].size)
+            clear_rows(plan.G[one.coupling], loop.unknowns)
+            clear_rows(plan.G[one.transposed], plan.loops[one.loop].unknowns)
         if loop.pair >= 0 and edges.edge_of_pair[loop.pair] >= 0:
             start_edge(plan, edges, edges.edges[edges.edge_of_pair[loop.pair]], loop)
             continue
@@ -105,7 +105,7 @@ def find_directions(bodies, plan):
     """Compute the directions of the wrenches of all loops, in M where not all have an effect, once for each step."""
     for c in range(plan.number[0]):
         loop = plan.loops[c]
-        for e in range(loop.size):
+        for e in range(loop.unknowns):
             W = load_vector(plan.basis[loop.directions, e])
             if loop.directions > 0:
                 W = rotated_force(load(bodies[plan.nodes[loop.node].frame].R), W)
@@ -138,7 +138,7 @@ def clear_rows(A, m):
 def start_end(plan, c, slot, r, sign):
     """Set P and Q of one end of loop c, whose wrench times `sign` acts on the body at r."""
     if slot >= 0:
-        for e in range(plan.loops[c].size):
+        for e in range(plan.loops[c].unknowns):
             W = sign * shift_force(load_vector(plan.directions[c, e]), r)
             store_vector(plan.P[slot, e], -W)
             store_vector(plan.Q[slot, e], W)
@@ -154,7 +154,7 @@ def pass_column(plan, link, k, S, left, U, V, dinv, u):
     first, count = link.first_slot, link.last_open - link.first_slot
     for s in range(first, link.last_open):
         P, Q, Z, rate, g = plan.P[s], plan.Q[s], plan.Z[s, k], plan.rate[s], plan.g[plan.slots[s].loop]
-        for e in range(plan.slots[s].size):
+        for e in range(plan.slots[s].unknowns):
             Z[e], rate[e] = power(left, load_vector(P[e])), power(S, load_vector(Q[e]))
             add_row(P, e, (-dinv * Z[e]) * U)
             add_row(Q, e, (-dinv * rate[e]) * V)
@@ -162,8 +162,8 @@ def pass_column(plan, link, k, S, left, U, V, dinv, u):
     for a in range(count):
         for b in range(count):
             G, rate, Z = plan.G[plan.pairs[link.first_pair + count * a + b]], plan.rate[first + a], plan.Z[first + b, k]
-            for e in range(plan.slots[first + a].size):
-                for j in range(plan.slots[first + b].size):
+            for e in range(plan.slots[first + a].unknowns):
+                for j in range(plan.slots[first + b].unknowns):
                     G[e, j] -= dinv * rate[e] * Z[j]
 
 
@@ -171,7 +171,7 @@ def pass_column(plan, link, k, S, left, U, V, dinv, u):
 def pass_given_rate(plan, link, S, change):
     """Add the motion of a column with a given change of its rate to all loops that are open at a body."""
     for s in range(link.first_slot, link.last_open):
-        for e in range(plan.slots[s].size):
+        for e in range(plan.slots[s].unknowns):
             plan.g[plan.slots[s].loop, e] += power(S, load_vector(plan.Q[s, e])) * change
 
 
@@ -184,7 +184,7 @@ def pass_equations(plan, i, A, inner):
     link = plan.links[i]
     first, count = link.first_slot, link.last_open - link.first_slot
     for s in range(first, link.last_open):
-        P, Q, size = plan.P[s], plan.Q[s], plan.slots[s].size
+        P, Q, size = plan.P[s], plan.Q[s], plan.slots[s].unknowns
         for e in range(size):
             store_vector(Q[e], shift_force(load_vector(Q[e]), inner))
             store_vector(P[e], shift_force(load_vector(P[e]), inner))
@@ -198,12 +198,12 @@ def pass_equations(plan, i, A, inner):
                 plan.Z[s, e, k] = plan.solution[e]
     for a in range(count):
         slot, Q = plan.slots[first + a], plan.Q[first + a]
-        add_vector_product(plan.g[slot.loop], Q, plan.y[i], 1.0, slot.size, AXES)
+        add_vector_product(plan.g[slot.loop], Q, plan.y[i], 1.0, slot.unknowns, AXES)
         for b in range(count):
             G = plan.G[plan.pairs[link.first_pair + count * a + b]]
-            subtract_product(G, Q, plan.Z[first + b], slot.size, AXES)
+            subtract_product(G, Q, plan.Z[first + b], slot.unknowns, AXES)
     for s in range(first, link.last_open):
-        P, Q, Z, size = plan.P[s], plan.Q[s], plan.Z[s], plan.slots[s].size
+        P, Q, Z, size = plan.P[s], plan.Q[s], plan.Z[s], plan.slots[s].unknowns
         for k in range(size):
             W = Force(Vec3(Z[0, k], Z[1, k], Z[2, k]), Vec3(Z[3, k], Z[4, k], Z[5, k]))
             add_row(P, k, -times(A, Motion(W.t, W.f)))
@@ -221,7 +221,7 @@ def pass_to_parent(plan, link, outer):
     for s in range(link.first_slot, link.last_open):
         to = plan.slots[s].parent
         if to >= 0:
-            for e in range(plan.slots[s].size):
+            for e in range(plan.slots[s].unknowns):
                 add_row(plan.P[to], e, shift_force(load_vector(plan.P[s, e]), outer))
                 add_row(plan.Q[to], e, shift_force(load_vector(plan.Q[s, e]), outer))
 
@@ -252,7 +252,7 @@ def eliminate_loop(system, work, joint_friction, passes, h, c) -> bool:
     """Compute K and w of a loop, and eliminate it from the loops coupled to it; return False if it is singular."""
     plan = passes.bodies
     loop = plan.loops[c]
-    size, order = loop.size, plan.order[: loop.size]
+    size, order = loop.unknowns, plan.order[: loop.unknowns]
     if not factor_loop(system, work, joint_friction, passes, h, c):
         return False
     add_vector_product(plan.rhs, plan.motion, plan.g[c], -1.0, size, size)
@@ -260,13 +260,13 @@ def eliminate_loop(system, work, joint_friction, passes, h, c) -> bool:
     solve_columns(plan.matrix, order, plan.motion, plan.K[c])
     for k in range(loop.first_neighbour, loop.last_neighbour):
         one = plan.neighbours[k]
-        of_other = plan.loops[one.loop].size
+        of_other = plan.loops[one.loop].unknowns
         write_product(plan.product, plan.K[c], plan.G[one.coupling], size, size)
         update = loop.first_update + k - loop.first_neighbour
         for n in range(loop.first_neighbour, loop.last_neighbour):
             other = plan.neighbours[n]
             G = plan.G[plan.updates[update]]
-            subtract_product(G, plan.G[other.transposed], plan.product, plan.loops[other.loop].size, size)
+            subtract_product(G, plan.G[other.transposed], plan.product, plan.loops[other.loop].unknowns, size)
             update += loop.last_neighbour - loop.first_neighbour
         if loop.slot >= 0:
             subtract_transposed_product(plan.P[one.slot], plan.product, plan.P[loop.slot], of_other, size)
@@ -278,15 +278,17 @@ def eliminate_loop(system, work, joint_friction, passes, h, c) -> bool:
 def close_loop(record, plan, c):
     """Eliminate a loop from the inertia and the bias impulse of the body where it closes, and from Q of all others."""
     loop = plan.loops[c]
-    write_product(plan.product, plan.K[c], plan.Q[loop.slot], loop.size, loop.size)
+    write_product(plan.product, plan.K[c], plan.Q[loop.slot], loop.unknowns, loop.unknowns)
     for k in range(loop.first_neighbour, loop.last_neighbour):
         one = plan.neighbours[k]
-        subtract_product(plan.Q[one.slot], plan.G[one.transposed], plan.product, plan.loops[one.loop].size, loop.size)
+        subtract_product(
+            plan.Q[one.slot], plan.G[one.transposed], plan.product, plan.loops[one.loop].unknowns, loop.unknowns
+        )
     p = load_force(record)
-    for e in range(loop.size):
+    for e in range(loop.unknowns):
         p = p + plan.w[c, e] * load_vector(plan.P[loop.slot, e])
     clear_rows(plan.matrix, AXES)
-    subtract_transposed_product(plan.matrix, plan.P[loop.slot], plan.product, AXES, loop.size)
+    subtract_transposed_product(plan.matrix, plan.P[loop.slot], plan.product, AXES, loop.unknowns)
     A, D = load_inertia(record), plan.matrix
     store_inertia(
         record,
@@ -343,7 +345,7 @@ def write_pair_equations(plan, edges, pair):
 @kernel
 def determinant_of_loop(plan, c, load) -> float:
     """Factor B G + L of a loop, with the rows of L in `load` (6, 6), and return the determinant."""
-    size = plan.loops[c].size
+    size = plan.loops[c].unknowns
     write_product(plan.matrix, plan.motion, plan.G[c], size, size)
     for e in range(size):
         for k in range(size):
@@ -371,12 +373,14 @@ def factored_determinant(plan, directions) -> float:
 def solve_loop(plan, c):
     """Compute the wrench of a loop joint from those of its neighbours, and the motion where it closes."""
     loop, E = plan.loops[c], plan.rhs
-    for e in range(loop.size):
+    for e in range(loop.unknowns):
         E[e] = 0.0
         plan.wrench[c, e] = plan.w[c, e]
     for k in range(loop.first_neighbour, loop.last_neighbour):
         d = plan.neighbours[k].loop
-        add_vector_product(E, plan.G[plan.neighbours[k].coupling], plan.wrench[d], 1.0, loop.size, plan.loops[d].size)
+        add_vector_product(
+            E, plan.G[plan.neighbours[k].coupling], plan.wrench[d], 1.0, loop.unknowns, plan.loops[d].unknowns
+        )
     if loop.slot >= 0:
-        add_vector_product(E, plan.Q[loop.slot], plan.column, 1.0, loop.size, AXES)
-    add_vector_product(plan.wrench[c], plan.K[c], E, -1.0, loop.size, loop.size)
+        add_vector_product(E, plan.Q[loop.slot], plan.column, 1.0, loop.unknowns, AXES)
+    add_vector_product(plan.wrench[c], plan.K[c], E, -1.0, loop.unknowns, loop.unknowns)

@@ -85,7 +85,7 @@ FLUID = np.dtype(
         ("viscous", "f8", 2),  # coefficients of the velocity and of the angular velocity
         ("faces", "f8", 3),  # coefficients of the squares of the velocity along the axes of the box
         ("turns", "f8", 3),  # and of the angular velocity about them
-        ("wind", "f8", 3),
+        ("wind_W", "f8", 3),
         ("account", "i8"),
     ]
 )
@@ -112,7 +112,7 @@ def flow_past(item, body):
     """Axes of the shape; and in these its lever, its velocity relative to the fluid, and its angular velocity."""
     R, w = load(body.R), load(body.w)
     axes, c = R @ load(item.axes), R @ load(item.centre)
-    u = load(body.v) + cross(w, c) - load(item.wind)
+    u = load(body.v) + cross(w, c) - load(item.wind_W)
     return axes, transposed_times(axes, c), transposed_times(axes, u), transposed_times(axes, w)
 
 
@@ -123,7 +123,7 @@ def apply_force(item, forces, t, q, v, bodies, tau, powers, watched, warnings, k
     axes, c, u, w = flow_past(item, body)
     force, torque = wrench_along(item, u, w)
     apply_wrench(body, axes @ (torque + cross(c, force)), axes @ force)
-    powers[item.account] -= dot(force, u + transposed_times(axes, load(item.wind))) + dot(torque, w)
+    powers[item.account] -= dot(force, u + transposed_times(axes, load(item.wind_W))) + dot(torque, w)
 
 
 @template(wrench_along, wrench_change_along, dampings_along)

@@ -104,7 +104,7 @@ FLUID_ON_ELLIPSOID = np.dtype(
         ("frontal", "f8"),  # factor of |u| u/r
         ("sides", "f8"),  # factor of |u| u
         ("turns", "f8", 3),  # rho T
-        ("wind", "f8", 3),
+        ("wind_W", "f8", 3),
         ("account", "i8"),
     ]
 )

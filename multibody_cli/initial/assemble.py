@@ -4,7 +4,7 @@ Coordinates and rates that the scene states are kept.  The other coordinates cha
 of the mass matrix.  The other rates are those of an impulsive start from rest: among all rates that satisfy the rows,
 the prescribed motions and the given rates, those of least kinetic energy.  They do not depend on the choice of the
 joint that closes a loop.  An articulation that no motion drives keeps its rates if they satisfy its rows as written.
-Given rates of joints that close loops are satisfied by the least impulse along their coordinates.
+Given coordinates and rates of joints that close loops are satisfied by the least impulse along these coordinates.
 
 If this does not suffice, the given coordinates or rates change as well, as little as possible.
 """
@@ -33,8 +33,10 @@ from multibody_cli.constraint_solver.solver import (
 )
 from multibody_cli.constraints import TABLES
 from multibody_cli.constraints.rotor import TABLE as ROTORS
-from multibody_cli.immutable import Immutable, replace
+from multibody_cli.immutable import replace
 from multibody_cli.initial.articulations import Articulations
+from multibody_cli.initial.assembly_result import ASSEMBLED, AssemblyResult, RowError
+from multibody_cli.initial.loop_coordinates import LoopCoordinates
 from multibody_cli.initial.scales import scales_of
 from multibody_cli.kernel import Flags, bound_kernel, frozen
 from multibody_cli.linalg.free_rows import rank_of
@@ -43,12 +45,11 @@ from multibody_cli.model import (
     KERNEL_GENERAL,
     KERNEL_SCREW,
     Floats,
-    Integers,
     Model,
     State,
     System,
 )
-from multibody_cli.tree.configuration import displace, normalize
+from multibody_cli.tree.configuration import displace, displacement_between, normalize
 from multibody_cli.tree.energy import subtract_momenta
 from multibody_cli.tree.workspace import workspace_for
 
@@ -69,67 +70,8 @@ FARTHEST = 30.0
 At a singular configuration an error e is removed by a change of the order of sqrt(e).
 """
 
-DEPENDENT_RATES = 1e-9
-"""Response of a rate of a loop joint to its impulse, relative to that without rows, that is round-off."""
-
-ASSEMBLED = 1e-10
-"""Largest error of position or of velocity of a consistent state."""
-
-
-class RowError(Immutable):
-    """The largest relative error of any row.
-
-    Parameters
-    ----------
-    value, relative
-        The error, in m, rad or their rates, and relative.
-    row
-        The row; -1 without rows.
-    largest
-        The largest error of any row, in its unit.
-    """
-
-    value: float
-    relative: float
-    row: int
-    largest: float
-
-    @property
-    def small(self) -> bool:
-        """Whether it is that of a consistent state."""
-        return self.relative <= ASSEMBLED
-
-
-class AssemblyResult(Immutable):
-    """Result of assembly at the level of positions, or of velocities.
-
-    Parameters
-    ----------
-    before, after
-        Largest error of any row, as written and after assembly.
-    moved
-        (nv,) change of each coordinate or rate of the tree; 0 for those of loop joints.
-    change
-        The largest of these, relative.
-    changed_given
-        Whether coordinates or rates that the scene states were changed.
-    """
-
-    before: RowError
-    after: RowError
-    moved: Floats
-    change: float
-    changed_given: bool
-
-    @property
-    def closed(self) -> bool:
-        """Whether all rows are satisfied."""
-        return self.after.small
-
-    @property
-    def row(self) -> int:
-        """The row of the largest error: after assembly, if that failed; otherwise before."""
-        return self.before.row if self.closed else self.after.row
+AGREES = 0.01
+"""Largest difference, relative, of coordinates that a scene states to a few digits and that others determine."""
 
 
 class Assembler:
@@ -142,9 +84,22 @@ class Assembler:
         self._impulse_response = bound_kernel(impulse_response, apply_inverse_mass=apply_inverse_mass)
         self._project = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
         self.scales = scales_of(model, state, self._work, self._slowest)
+        self._free_end = int(model.system.tree.links["nv"].sum())
 
-    def assemble_positions(self, kept: Flags) -> AssemblyResult:
-        """Satisfy all rows at the level of positions; `kept` (nv,) are the given coordinates."""
+    def assemble_positions(self, kept: Flags, written: Floats | None = None) -> AssemblyResult:
+        """Satisfy all rows at the level of positions; `kept` (nv,) are the given coordinates.
+
+        `written` (nq,) are those of the scene, from which given coordinates of loop joints are taken.
+        """
+        tree, start = self.model.system.tree, self._state.q.copy()
+        found = self._close(kept)
+        closing = self._loop_coordinates(kept & ~tree.driven)
+        if written is not None and found.closed and len(closing.numbers):
+            self._displace_loop_joints(closing, written, kept)
+            found.moved[: self._free_end] = displacement_between(tree, start, self._state.q)[: self._free_end]
+        return found
+
+    def _close(self, kept: Flags) -> AssemblyResult:
         before = self._error(self.model.system, POSITION)
         if before.small:
             return self._unchanged(before)
@@ -174,7 +129,7 @@ class Assembler:
             return self._unchanged(before)
         attempts = partial(self._start_impulsively, closing, written), self._project_rates
         held = kept | ~started
-        held[self.model.system.tree.links["nv"].sum() :] = False
+        held[self._free_end :] = False
         return self._first_that_succeeds(attempts, before, held, VELOCITY)
 
     def dependent_rows(self) -> dict[int, bool]:
@@ -201,7 +156,7 @@ class Assembler:
         for change, held in zip(attempts, (driven | kept, driven), strict=True):
             state.q[:], state.v[:] = start
             moved = change(_with_fixed_coordinates(system, held))
-            moved[system.tree.links["nv"].sum() :] = 0.0  # coordinates of closures follow from the others
+            moved[self._free_end :] = 0.0  # coordinates of closures follow from the others
             after = self._error(system, level)
             if after.small:
                 break
@@ -231,12 +186,50 @@ class Assembler:
         tree, size = system.tree, OFFSETS[number]
         offset = np.random.default_rng(number).uniform(-size, size, len(self._state.v)) * self.scales.coordinates
         offset[tree.driven] = 0.0
-        offset[tree.links["nv"].sum() :] = 0.0
+        offset[self._free_end :] = 0.0
         displace(tree, self._state.q, offset, 1.0)
         normalize(tree, self._state.q)
         return offset + self._project_positions(system)
 
-    def _start_impulsively(self, closing: Integers, written: Floats, system: System) -> Floats:
+    def _displace_loop_joints(self, closing: LoopCoordinates, written: Floats, kept: Flags) -> None:
+        """Displace the mechanism until coordinates of loop joints are as written; those of the tree are kept.
+
+        From a dead centre, and from a branch that does not reach them, it starts in configurations nearby.  If none
+        leads there, all coordinates remain.
+        """
+        held = self.model.system.tree.driven | kept
+        held[self._free_end :] = False
+        state, system = self._state, _with_fixed_coordinates(self.model.system, held)
+        start = state.q.copy()
+        if self._follow_loop_joints(closing, written, system):
+            return
+        for number in range(len(OFFSETS)):
+            state.q[:] = start
+            self._project_from_nearby(number, system)
+            if self._follow_loop_joints(closing, written, system):
+                return
+        state.q[:] = start
+        self._place(system)
+
+    def _follow_loop_joints(self, closing: LoopCoordinates, written: Floats, system: System) -> bool:
+        """Displace the mechanism by Newton's method; return whether loop joints have the written coordinates."""
+        state = self._state
+        for _ in range(MAX_ITERATIONS):
+            if not self._error(system, POSITION).small:
+                return False
+            change = closing.distance(state.q, written)
+            moved = closing.response(change, system)
+            size = self.scales.largest(moved)
+            if size <= ASSEMBLED:
+                closing.copy_turns(state.q, written)
+                self._place(system)
+                return bool((np.abs(change) <= AGREES * closing.sizes).all())
+            displace(system.tree, state.q, moved, min(1.0, MAX_DISPLACEMENT / size))
+            normalize(system.tree, state.q)
+            self._project_positions(system)
+        return False
+
+    def _start_impulsively(self, closing: LoopCoordinates, written: Floats, system: System) -> Floats:
         """Minimize the kinetic energy over the free rates, subject to all rows; return their changes (nv,).
 
         The free rates first take the values without rows, for which the free momenta vanish.  The projection in the
@@ -259,54 +252,40 @@ class Assembler:
         state.v[:] += work.response
         if self._error(system, VELOCITY).relative > 0.1 * ASSEMBLED:  # round-off of the first projection
             self._correct_rates(system)
-        if len(closing):
+        if len(closing.numbers):
             self._start_loop_joints(closing, written, system)
         self._release_limits()
         return state.v - start
 
-    def _given_rates_of_loop_joints(self, kept: Flags, written: Floats) -> Integers:
+    def _given_rates_of_loop_joints(self, kept: Flags, written: Floats) -> LoopCoordinates:
         """Return which given rates of loop joints differ from those of the bodies; they count in the scale of rates."""
-        first = int(self.model.system.tree.links["nv"].sum())
+        first = self._free_end
         sizes = self.scales.coordinates
         rate = max(self.scales.rate, float((np.abs(written) / sizes)[first:][kept[first:]].max(initial=0.0)))
         differ = np.abs(written - self._state.v) > ASSEMBLED * rate * sizes
-        found = first + np.flatnonzero((kept & ~self.model.system.tree.driven & differ)[first:])
-        if len(found):
+        found = self._loop_coordinates(kept & ~self.model.system.tree.driven & differ)
+        if len(found.numbers):
             self.scales = replace(self.scales, rate=rate)
         return found
 
-    def _start_loop_joints(self, closing: Integers, written: Floats, system: System) -> None:
-        """Add the response to impulses along coordinates of loop joints (n,) after which these have the written rates.
+    def _loop_coordinates(self, chosen: Flags) -> LoopCoordinates:
+        """Return the coordinates of loop joints among some (nv,)."""
+        numbers = self._free_end + np.flatnonzero(chosen[self._free_end :])
+        sizes = self.scales.coordinates[numbers]
+        return LoopCoordinates(self.model, self._work, numbers, sizes, self._impulse_response, self._project)
+
+    def _start_loop_joints(self, closing: LoopCoordinates, written: Floats, system: System) -> None:
+        """Add the response to impulses along coordinates of loop joints after which these have the written rates.
 
         Rates that no impulse changes, since others determine them, remain.
         """
         work, v = self._work, self._state.v
         self._place(system)
-        sizes = self.scales.coordinates[closing]
-        without, responses = np.array([self._responses(int(j), system) for j in closing]).swapaxes(0, 1)
-        squares = np.outer(sizes, sizes)
-        own, axes = np.linalg.eigh(responses[:, closing] / squares)
-        effective = own > DEPENDENT_RATES * np.diag(without[:, closing] / squares).max()
-        own, axes = own[effective], axes[:, effective]
-        v += (axes @ (axes.T @ ((written - v)[closing] / sizes) / own) / sizes) @ responses
+        v += closing.response((written - v)[closing.numbers], system)
         self._place(system)
         compute_velocity_residuals(work, v)
         self._correct_rates(system)
         self._place(system)
-
-    def _responses(self, j: int, system: System) -> tuple[Floats, Floats]:
-        """Return the changes of all rates (nv,) by a unit impulse along coordinate j, without and with the rows."""
-        work = self._work
-        accelerate(system, work, work.response)
-        clear_impulses(work)
-        work.impulse[j] = 1.0
-        zero_rhs(work)
-        self._impulse_response(system, work)
-        change = work.response.copy()
-        work.rows["residual"] = 0.0
-        add_response_to_residuals(work)
-        self._project(system, work, VELOCITY)
-        return change, change + work.response
 
     def _project_rates(self, system: System) -> Floats:
         """Change the rates as little as possible, in the metric of the mass matrix; return the change (nv,)."""
@@ -332,7 +311,7 @@ class Assembler:
         rows = self._work.rows
         rows["active"][rows["one_sided"] == 1] = 0
 
-    def _started(self, closing: Integers) -> Flags:
+    def _started(self, closing: LoopCoordinates) -> Flags:
         """Return which rates (nv,) belong to an articulation with a violated row or with a motion that drives it.
 
         Or with a given rate of a loop joint, one of `closing`.
@@ -343,7 +322,7 @@ class Assembler:
         articulations = Articulations(tree, rows, self._work.terms)
         violated = (rows["one_sided"] == 0) & (self._errors(VELOCITY)[1] > ASSEMBLED)
         moved = tree.driven & (v != 0.0)
-        moved[closing] = True
+        moved[closing.numbers] = True
         started = {articulations.of_body(int(i)) for i in articulations.body_of_rate[moved]}
         for row in rows[violated]:
             started |= {articulations.of_body(i) for i in articulations.bodies_of_row(row)}

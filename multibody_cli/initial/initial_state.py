@@ -8,20 +8,20 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multibody_cli.cables.rope import ENDS_COINCIDE
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.immutable import replace
-from multibody_cli.initial.assemble import Assembler, AssemblyResult
+from multibody_cli.initial.assemble import Assembler
+from multibody_cli.initial.assembly_result import AssemblyResult
 from multibody_cli.initial.followers import place_followers
 from multibody_cli.initial.proposed_start import proposed_start
 from multibody_cli.initial.redundant_rows import redundant_rows
 from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
-from multibody_cli.kernel import Flags
+from multibody_cli.kernel import Flags, Floats
 from multibody_cli.methods.options import ends_at_corrected_velocities
 from multibody_cli.model import JointEntry, Model, Records, RowName, State
 from multibody_cli.observation import bodies
@@ -76,7 +76,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
         _written(loaded.scene, model, "q", ("position", "rotation")),
         _written(loaded.scene, model, "v", ("velocity", "velocity")),
     )
-    written = state.v.copy()
+    written = state.q.copy(), state.v.copy()
     driven = _is_driven(model, state)
     _place_followers(loaded, model, state, given)
     if not constrained and not driven:
@@ -84,13 +84,13 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     messages: list[str] = []
     if len(ropes_of(model.system)):  # their lengths are those where all else is assembled
         others = replace(model, system=without_ropes(model.system))
-        messages += _assemble_positions(loaded, Assembler(others, state), state, given[0])
+        messages += _assemble_positions(loaded, Assembler(others, state), state, given[0], written[0])
         coincident = mark_ropes(model.system, ropes_of(model.system), state.q, state.v)
         _require_length(loaded, model, coincident)
     assembler = Assembler(model, state, loaded.scene.simulation.duration)
-    messages += _assemble_positions(loaded, assembler, state, given[0])
+    messages += _assemble_positions(loaded, assembler, state, given[0], written[0])
     if not ends_at_corrected_velocities(loaded.scene.simulation.options):  # otherwise the first step completes them
-        messages += _complete_rates(loaded, assembler, state, given[1], written)
+        messages += _complete_rates(loaded, assembler, state, given[1], written[1])
     messages += _without_effect(loaded, model, state, assembler.scales)
     _require_one_plane(loaded, model, state, assembler.scales)
     dependent = assembler.dependent_rows() if constrained else {}
@@ -98,9 +98,7 @@ def assemble_initial_state(loaded: LoadedScene, model: Model, state: State) -> I
     return InitialState(free - independent, (*messages, *redundant_rows(loaded, model, dependent)))
 
 
-def complete_written_rates(
-    loaded: LoadedScene, model: Model, state: State, written: NDArray[np.float64]
-) -> Iterator[str]:
+def complete_written_rates(loaded: LoadedScene, model: Model, state: State, written: Floats) -> Iterator[str]:
     """Complete the rates of an assembled state with other coordinates, in place; yield messages."""
     if len(model.system.rows) > 0 or _is_driven(model, state):
         kept = _written(loaded.scene, model, "v", ("velocity", "velocity"))
@@ -109,7 +107,7 @@ def complete_written_rates(
 
 
 def _complete_rates(
-    loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags, written: NDArray[np.float64]
+    loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags, written: Floats
 ) -> Iterator[str]:
     """Complete the rates; yield messages."""
     model = assembler.model
@@ -121,10 +119,12 @@ def _complete_rates(
     _require_agreement(loaded, model, state, assembler.scales)
 
 
-def _assemble_positions(loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags) -> list[str]:
+def _assemble_positions(
+    loaded: LoadedScene, assembler: Assembler, state: State, kept: Flags, written: Floats
+) -> list[str]:
     model = assembler.model
     _require_finite(loaded, model, state)
-    positions = assembler.assemble_positions(kept)
+    positions = assembler.assemble_positions(kept, written)
     _require_closable(loaded, model, state, positions, assembler.scales)
     if positions.before.relative > REPORT_THRESHOLD:
         return [_how_far(loaded, model, positions, assembler.scales)]
@@ -354,7 +354,7 @@ def _closing(model: Model) -> Iterator[JointEntry]:
     return (joint for joint in model.names.joints if joint.row >= len(model.system.tree.links))
 
 
-def _numbers(values: NDArray[np.float64]) -> str:
+def _numbers(values: Floats) -> str:
     text = ", ".join(f"{value:.6g}" for value in values)
     return text if len(values) == 1 else f"[{text}]"
 

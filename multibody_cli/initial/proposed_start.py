@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.initial.assemble import AssemblyResult
+from multibody_cli.initial.assembly_result import AssemblyResult
 from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
 from multibody_cli.kernel import Flags

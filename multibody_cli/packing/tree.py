@@ -106,7 +106,7 @@ def pack_tree(tree_links: Sequence[LinkData], gravity: Vector, loops: Sequence[L
         has_effect=frozen(np.array(has_effect, dtype=np.bool_)),
         driven=frozen(np.array([flag for one in hung for flag in one.driven], dtype=np.bool_)),
         gravity=frozen(np.array(gravity, dtype=np.float64)),
-        normals=frozen(_normals(tree_links)),
+        normals_W=frozen(_normals(tree_links)),
         armature=frozen(np.zeros(tables.nv)),
         length=1.0,
         rate=1.0,

@@ -42,13 +42,13 @@ from multibody_cli.implicit.linearization import compute_mass_matrix
 from multibody_cli.initial.linearized_motion import Linearization, linearization_of
 from multibody_cli.kernel import Flags, records
 from multibody_cli.methods.aba import ABA
-from multibody_cli.model import Floats, Integers, Model, State, System
+from multibody_cli.model import Floats, Integers, Model, State
 from multibody_cli.spec.rotations import cross_matrix
 from multibody_cli.statics.dual_evaluation import DISAGREE, NoDerivatives
 from multibody_cli.statics.slopes import ROUND_OFF, Slopes, side_of_kink
 from multibody_cli.studies.curves import Curves, along
 from multibody_cli.studies.exact_derivatives import Outputs, exact_derivatives
-from multibody_cli.tree.configuration import displace, normalize
+from multibody_cli.tree.configuration import displace, displacement_between, normalize
 from multibody_cli.tree.jacobian import jacobian_times, write_ball_columns
 from multibody_cli.tree.workspace import workspace_for
 
@@ -371,7 +371,7 @@ class _Linearizer:
         if not np.isfinite(a).all():
             raise ArgumentError("the motion cannot be linearized: an acceleration is not finite")
         y = self._outputs(system, state._replace(q=q, v=v, a=a, ledger=ledger), work)
-        return np.concatenate([displacement(self._system, state.q, q), v - state.v, a, y])
+        return np.concatenate([displacement_between(system.tree, state.q, q), v - state.v, a, y])
 
     def _turning(self, state: State) -> Floats:
         """Return the part (nv, nv) of the rate of dq that is linear in dq: the deviation of a rotation turns."""
@@ -380,18 +380,3 @@ class _Linearizer:
             j = int(place["iv"])
             turning[j : j + 3, j : j + 3] = cross_matrix((-1.0 if place["outer"] else 1.0) * state.v[j : j + 3])
         return turning
-
-
-def displacement(system: System, origin: Floats, q: Floats) -> Floats:
-    """Return the displacement (nv,) from one configuration (nq,) to another near it."""
-    tree = system.tree
-    shift = np.zeros(len(tree.driven))
-    shift[tree.plain["iv"]] = (q - origin)[tree.plain["iq"]]
-    for place in tree.quaternions:
-        i, j = int(place["iq"]), int(place["iv"])
-        x, y = q[i : i + 4], origin[i : i + 4] / np.linalg.norm(origin[i : i + 4])
-        sign = 1.0 if place["outer"] else -1.0  # of the cross product in y^-1 x, and in x y^-1
-        u = y[0] * x[1:] - x[0] * y[1:] + sign * np.cross(x[1:], y[1:])
-        w, size = float(x @ y), float(np.linalg.norm(u))
-        shift[j : j + 3] = 2.0 * u / w if size == 0.0 else 2.0 * np.arctan2(size, w) * u / size
-    return shift

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from multibody_cli.joints.parts import exponential
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import Floats, formula, kernel
+from multibody_cli.model import Tree
 from multibody_cli.spatial.products import cross
 from multibody_cli.spatial.rotations import quaternion_of_vector, quaternion_product, rotation_of_quaternion
 from multibody_cli.spatial.values import Vec3
@@ -110,6 +113,24 @@ def displace_coordinates(plain, quaternions, q, v, h):
         pw, p = quaternion_of_vector(h * Vec3(v[iv], v[iv + 1], v[iv + 2]))
         w, u = compose_rotation(w, u, pw, p, quaternion.outer)
         write_quaternion(q, quaternion.iq, w, u)
+
+
+def displacement_between(tree: Tree, first: Floats, last: Floats) -> Floats:
+    """Return the constant velocity (nv,) that displaces q (nq,) from `first` to `last` in unit time.
+
+    Rotations have the shorter of both ways.
+    """
+    found = np.zeros(len(tree.driven))
+    found[tree.plain["iv"]] = (last - first)[tree.plain["iq"]]
+    for turn in tree.quaternions:
+        i, j = int(turn["iq"]), int(turn["iv"])
+        x, y = last[i : i + 4], first[i : i + 4]
+        real, sign = float(x @ y), 1.0 if turn["outer"] else -1.0  # of the cross product in y^-1 x, and in x y^-1
+        u = y[0] * x[1:] - x[0] * y[1:] + sign * np.cross(x[1:], y[1:])
+        size = float(np.linalg.norm(u))
+        if size > 0.0:
+            found[j : j + 3] = 2.0 * math.atan2(math.copysign(size, real), abs(real)) / size * u
+    return found
 
 
 @formula

@@ -24,8 +24,11 @@ def compute_joint_wrenches(tree, work):
         body = bodies[i]
         store_force(wrenches[i], rigid_body_inertia(links[i], body) @ load_motion_change(body) + load_force(body))
     accumulate_wrenches_inward(tree, work)
-    for i in range(len(tree.normals) // 3):
-        n, W = Vec3(tree.normals[3 * i], tree.normals[3 * i + 1], tree.normals[3 * i + 2]), load_force(wrenches[i])
+    for i in range(len(tree.normals_W) // 3):
+        n, W = (
+            Vec3(tree.normals_W[3 * i], tree.normals_W[3 * i + 1], tree.normals_W[3 * i + 2]),
+            load_force(wrenches[i]),
+        )
         if n.x != 0.0 or n.y != 0.0 or n.z != 0.0:
             store_force(wrenches[i], Force(dot(n, W.t) * n, W.f - dot(n, W.f) * n))
 

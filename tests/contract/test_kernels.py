@@ -87,6 +87,16 @@ def test_every_kernel_has_a_digest():
         assert len(value.reach.digest) == 64, value
 
 
+def test_no_field_of_a_record_is_an_attribute_of_records():
+    """As plain Python, `loop.size` would be the 1 of every NumPy scalar and not the field."""
+    reserved = set(dir(np.record))
+    for found in pkgutil.walk_packages(multibody_cli.__path__, "multibody_cli."):
+        if not found.name.endswith("__main__"):
+            for name, value in vars(importlib.import_module(found.name)).items():
+                fields = value.names or () if isinstance(value, np.dtype) else ()
+                assert not reserved.intersection(fields), f"{found.name}.{name}"
+
+
 def run_in_a_process(cache, integrators):
     script = RUN.format(tests=str(TESTS), integrators=integrators)
     path = os.pathsep.join([str(TESTS / "physics"), str(TESTS.parent)])

@@ -13,8 +13,7 @@ from test_forward_dynamics import dense, largest
 
 import mbsim
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
-from multibody_cli.studies.linearization import displacement
-from multibody_cli.tree.configuration import displace
+from multibody_cli.tree.configuration import displace, displacement_between
 
 ARM = """
 mbsim: 1
@@ -280,7 +279,9 @@ def test_the_linear_model_of_a_motion_predicts_its_flow(name):
     steps = round(2e-4 / sim.scene.step)
 
     def reduced(q0: np.ndarray, v0: np.ndarray) -> np.ndarray:
-        return np.concatenate([P.T @ displacement(system, q0, sim.q[...])[:n], N.T @ (sim.v[...] - v0)[:n]])
+        return np.concatenate(
+            [P.T @ displacement_between(system.tree, q0, sim.q[...])[:n], N.T @ (sim.v[...] - v0)[:n]]
+        )
 
     def ends() -> list[tuple[np.ndarray, np.ndarray]]:
         found = []

@@ -60,7 +60,7 @@ class Closest(NamedTuple):
 @kernel
 def closest(convex, geometry, limit) -> Closest:
     """Return the signed distance of two solids without their balls, or a bound above `limit` if it exceeds `limit`."""
-    size = convex.solids[0].size
+    size = convex.solids[0].pair_size
     normal, _ = direction(load(convex.solids[1].x) - load(convex.solids[0].x), UNIT.z)
     gap = -dot(normal, write_support_point(convex, geometry, 0, normal, ANY, ANY))
     if gap >= limit:
@@ -139,7 +139,7 @@ def _middle(convex, geometry, i, j, k, weights, normal, gap) -> Vec3:
     for side in range(2):
         u, v, w = (load(p.a), load(q.a), load(r.a)) if side == 0 else (load(p.b), load(q.b), load(r.b))
         spread = max(dot(v - u, v - u), dot(w - u, w - u))
-        if spread < (ALMOST_ONE * convex.solids[0].size) ** 2:
+        if spread < (ALMOST_ONE * convex.solids[0].pair_size) ** 2:
             if side == 0:
                 return support(convex.solids[0], geometry, normal, heaviest.branch_a)[0] + (0.5 * gap) * normal
             return support(convex.solids[1], geometry, -normal, heaviest.branch_b)[0] - (0.5 * gap) * normal

@@ -116,7 +116,7 @@ def write_facet(convex, row, i, j, k):
     if area > DEGENERATE * longest * longest:
         normal = (1.0 / math.sqrt(area)) * across
         store(facet.normal, normal)
-        facet.doubt = ROUND_OFF * convex.solids[0].size * longest / math.sqrt(area)
+        facet.doubt = ROUND_OFF * convex.solids[0].pair_size * longest / math.sqrt(area)
         facet.offset = min(dot(normal, a), dot(normal, b), dot(normal, c))
         p, q, r = nearest_weights(a, b, c)
         nearest = p * a + q * b + r * c

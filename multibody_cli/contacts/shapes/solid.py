@@ -34,7 +34,7 @@ SOLID = np.dtype(
         ("radii", "f8", 3),
         ("half", "f8"),
         ("radius", "f8"),
-        ("size", "f8"),  # of both together
+        ("pair_size", "f8"),  # of both solids of a pair together
         ("first_vertex", "i8"),
         ("last_vertex", "i8"),
         ("first_face", "i8"),
@@ -50,13 +50,13 @@ ANY = -1
 
 
 @kernel
-def write_solid(geom, shape, origin, size, solid):
-    """Write a geom with its world frame as a solid relative to an origin; `size` is that of both solids of a pair."""
+def write_solid(geom, shape, origin, pair_size, solid):
+    """Write a geom with its world frame as a solid relative to an origin; `pair_size` is that of both solids."""
     store(solid.x, shape.x - origin)
     store(solid.R, shape.R)
     store(solid.radii, ZERO)
     solid.half = solid.radius = 0.0
-    solid.size = size
+    solid.pair_size = pair_size
     if geom.kind == ELLIPSOID:
         store(solid.radii, shape.size)
     elif geom.kind == CYLINDER:

@@ -135,5 +135,5 @@ def _examined(convex, geometry, count, n, v, w) -> tuple[bool, Vec3, float, Vec3
         point = convex.points[POINTS + k]
         middle = middle + (0.5 * share) * (load(point.a) + load(point.b))
         gap, highest = min(gap, -dot(n, p)), max(highest, -dot(n, p))
-    exact = highest - gap <= EXACT * convex.solids[0].size and min(v, w) >= -OUTSIDE and v + w <= 1.0 + OUTSIDE
+    exact = highest - gap <= EXACT * convex.solids[0].pair_size and min(v, w) >= -OUTSIDE and v + w <= 1.0 + OUTSIDE
     return exact, n, gap, middle

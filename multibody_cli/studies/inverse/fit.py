@@ -30,7 +30,7 @@ from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model, State
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.studies.inverse.measured_frames import MeasuredFrames, rotation_between
-from multibody_cli.tree.configuration import displace, normalize
+from multibody_cli.tree.configuration import displace, displacement_between, normalize
 
 UNDETERMINED = 1e-6
 """Effect of a direction on the measured quantities, relative to the largest effect of any, that does not count.
@@ -262,13 +262,8 @@ class Fitting:
             )
 
     def _difference(self, first: Floats, last: Floats) -> Floats:
-        """Return the displacement (nv,) from one configuration (nq,) to another."""
-        tree = self._system.tree
-        found = np.zeros(self._model.nv)
-        found[tree.plain["iv"]] = (last - first)[tree.plain["iq"]]
-        for turn in tree.quaternions:
-            iq, iv = int(turn["iq"]), int(turn["iv"])
-            found[iv : iv + 3] = turn_between(first[iq : iq + 4], last[iq : iq + 4], bool(turn["outer"]))
+        """Return the displacement (nv,) from one configuration (nq,) to another; 0 for loop joints."""
+        found = displacement_between(self._system.tree, first, last)
         found[self._rows.n :] = 0.0
         return found
 
@@ -288,15 +283,3 @@ def least_correction(G: Floats, h: Floats) -> Floats:
     target[-1] = 1.0
     residual = E @ nnls(E, target)[0] - target
     return -residual[:-1] / residual[-1] if abs(residual[-1]) > 1e-12 else np.zeros(count)
-
-
-def turn_between(first: Floats, last: Floats, outer: bool) -> Floats:
-    """Return the rotation vector (3,) from a quaternion (w, x, y, z) to another, in the outer or in the inner frame."""
-    a, b = first * [1.0, -1.0, -1.0, -1.0], last
-    u, w = (a, b) if outer else (b, a)
-    vector = u[0] * w[1:] + w[0] * u[1:] + np.cross(u[1:], w[1:])
-    scalar = u[0] * w[0] - u[1:] @ w[1:]
-    size = float(np.linalg.norm(vector))
-    if size == 0.0:
-        return np.zeros(3)
-    return np.asarray(2.0 * np.arctan2(size * np.sign(scalar or 1.0), abs(scalar)) / size * vector)
