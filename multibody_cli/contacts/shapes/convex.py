@@ -111,7 +111,7 @@ def _lay_down(solid, geometry, face, count, m, base, e, f, up, first_name, polyg
 def _over_face(convex, geometry, origin, holder, face, up, floor, margin, polygon, contacts, n) -> tuple[int, float]:
     """Write the contacts over a face of solid number `holder`; return the next row and the smallest gap."""
     mine, other = convex.solids[holder], convex.solids[1 - holder]
-    size, shown = mine.size, supporting_face(other, geometry, -up)
+    size, shown = mine.pair_size, supporting_face(other, geometry, -up)
     e, f = across(up)
     rim = number_of_corners(mine, geometry, face, CUT_AT)
     base = corner_of_supporting_face(mine, geometry, face, 0, rim, up)
