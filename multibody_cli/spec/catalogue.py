@@ -6,11 +6,12 @@ from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
 from pydantic_core import core_schema
 
 from multibody_cli.errors import closest, nearest
 from multibody_cli.immutable import Immutable
-from multibody_cli.spec.quantities import format_value, located_error
+from multibody_cli.spec.quantities import format_value, joined_error, located_error, moved_error
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
@@ -44,7 +45,7 @@ class Catalogue(Immutable, eq=False):
             name: core_schema.with_info_plain_validator_function(partial(self._read, name)) for name in self.specs
         }
         union = core_schema.tagged_union_schema(choices, discriminator=self.name_of)
-        return core_schema.no_info_before_validator_function(self._require_name, union)
+        return core_schema.with_info_before_validator_function(self._require_name, union)
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
@@ -69,10 +70,22 @@ class Catalogue(Immutable, eq=False):
     def _read(self, name: str, value: Any, info: ValidationInfo) -> Spec:
         return self.specs[name].model_validate(value, context=info.context)
 
-    def _require_name(self, value: Any) -> Any:
+    def _require_name(self, value: Any, info: ValidationInfo) -> Any:
         if self.name_of(value) is None:
-            raise self._unnamed(value)
+            raise self._with_others(self._unnamed(value), value, info)
         return value
+
+    def _with_others(self, unnamed: ValueError, value: Any, info: ValidationInfo) -> ValueError:
+        """Add the errors of a value of unknown type that it has as the entry with the closest name, if one is close."""
+        word = value.get("type") if isinstance(value, dict) else None
+        meant = closest(word, self.specs) if isinstance(word, str) and word not in self.elsewhere else None
+        if meant is None or not isinstance(unnamed, ValidationError):
+            return unnamed
+        try:
+            self._read(meant, {**value, "type": meant}, info)
+        except ValidationError as others:
+            return joined_error(unnamed, moved_error(others, meant))
+        return unnamed
 
     def _unnamed(self, value: Any) -> ValueError:
         if not isinstance(value, dict):

@@ -277,6 +277,11 @@ def moved_error(error: ValueError, *location: int | str) -> ValidationError:
     return ValidationError.from_exception_data("value", _details(error, *location))
 
 
+def joined_error(*errors: ValidationError) -> ValidationError:
+    """Return an error with those of several."""
+    return ValidationError.from_exception_data("value", [one for error in errors for one in _details(error)])
+
+
 def relocated_details(
     error: ValidationError, place: Callable[[tuple[int | str, ...]], tuple[int | str, ...]]
 ) -> list[InitErrorDetails]:

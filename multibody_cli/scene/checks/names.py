@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.limits import LimitError, require_within
+from multibody_cli.nodes import NodePath
 from multibody_cli.scene.checks.partial_scene import PartialScene, own_entries
 from multibody_cli.scene.schema import between_bodies
 from multibody_cli.scene.strands import generated_names
@@ -36,6 +40,25 @@ def check_names(partial: PartialScene) -> None:
             )
             if alone and fixed and len(of_bodies) == 1 and not changes_shape:
                 partial.report((section, name), "has no effect: both ends are fixed in the same body")
+    for section in sorted(partial.broken & partial.scene.model_fields_set):
+        valid, written = getattr(partial.scene, section), partial.data.get(section)
+        if isinstance(valid, dict) and isinstance(written, dict):
+            invalid = {name: entry for name, entry in written.items() if name not in valid}
+            for place, body in _bodies_in(invalid, (section,)):
+                partial.require_body(body, place)
+
+
+_BODY = frozenset({"body", "parent", "child"})
+"""Keys of the names of bodies."""
+
+
+def _bodies_in(value: Any, path: NodePath) -> Iterator[tuple[NodePath, str]]:
+    """Yield the names of bodies within plain data, other than those of named points, which report them."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in pairs:
+        if key in _BODY and isinstance(entry, str) and not isinstance(value.get("point"), str):
+            yield (*path, key), entry
+        yield from _bodies_in(entry, (*path, key))
 
 
 # --- check of the number of elements ----------------------------------------------------------------------------------
