@@ -157,10 +157,14 @@ def _check_value(entry: Entry, trajectory: Trajectory) -> Verdict:
     )
 
 
+NO_PERIOD = "fewer than two oscillations, or fewer than 8 output instants: run longer"
+"""Why a run has no period."""
+
+
 def _check_period(entry: Entry, trajectory: Trajectory) -> Verdict:
     found = period_of(trajectory.time, _read_one(entry, trajectory).values)
     if found is None:
-        return Verdict(note="fewer than two oscillations, or fewer than 8 output instants: run longer")
+        return Verdict(note=NO_PERIOD)
     tolerance = entry.rtol * entry.period
     return Verdict(abs(found - entry.period) <= tolerance, "", found, "equal to", entry.period, tolerance, "s")
 

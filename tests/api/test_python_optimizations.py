@@ -92,7 +92,9 @@ def test_refusals(folder: Path, given: dict, message: str) -> None:
 
 
 def test_a_start_without_a_value_is_refused_with_the_expression(folder: Path) -> None:
-    with pytest.raises(mbsim.RunFailed, match=r"at the start, `1/\(.*` is not finite in this run; start elsewhere"):
+    with pytest.raises(
+        mbsim.RunFailed, match=r"at the start, `1/\(.*` is not finite: a value is not finite; start elsewhere"
+    ):
         mbsim.optimize(PLACE, f"1/({X}-3)", {"vars.x": 3}, jobs=1)
 
 

@@ -332,6 +332,16 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
     assert x == pytest.approx(z, rel=1e-7)
 
 
+def test_an_objective_that_no_parameter_changes_is_refused_with_a_remedy(mbsim: Command, folder: Path) -> None:
+    """A start at the minimum has a gradient of 0 as well, and converges."""
+    found = minimized(mbsim, PLACE, "--minimize", f"{Y}@initial", "--vary", "vars.x=3,-5,5", code=1)
+    assert (found["status"], found["runs"]) == ("not converged", 2)
+    assert found["message"].startswith(f"no parameter changes `{Y} initial`, which is ")
+    assert "minimize another expression" in found["message"]
+    found = minimized(mbsim, PLACE, "--minimize", f"{X}**2", "--vary", "vars.x=0,-5,5")
+    assert (found["status"], found["best"]["vars.x"]) == ("converged", 0.0)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -340,7 +350,10 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
         (["--minimize", f"{X}@best"], "--minimize bodies.ball.position.x@best: `best` is neither a reduction"),
         (["--minimize", f"{X}@max,min"], "expected one reduction"),
         (["--minimize", "1/0"], "--minimize 1/0: no expression of channels: `1/0` reads no channel"),
-        (["--minimize", f"1/({X}-3)"], f"at the start, `1/({X}-3) final` is not finite in this run; start elsewhere"),
+        (
+            ["--minimize", f"1/({X}-3)"],
+            f"at the start, `1/({X}-3) final` is not finite: a value is not finite; start elsewhere",
+        ),
         (["--minimize", X, "--vary", "vars.y=4,5,1"], "of vars.y, the lower one first: write --vary vars.y=4,1,5"),
         (["--minimize", X, "--subject-to", f"{Y} < 2"], "expected an expression, one of <=, >=, =="),
         (["--minimize", X, "--subject-to", f"{Y} <= 0,1"], "30 deg': a decimal comma? write `0.1`"),
@@ -369,7 +382,7 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
             ["--least-squares", X, "--duration", "10 s"],
             "1001 residuals, of 1001 output instants, are more than 1000",
         ),
-        (["--least-squares", f"1/({X}-3)"], f"at the start, `(1/({X}-3))**2 sum` is not finite in this run"),
+        (["--least-squares", f"1/({X}-3)"], f"at the start, `(1/({X}-3))**2 sum` is not finite: a value is not finite"),
     ],
 )
 def test_refusals(mbsim: Command, folder: Path, words: list[str], message: str) -> None:

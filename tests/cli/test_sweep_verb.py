@@ -71,7 +71,8 @@ def test_a_row_has_the_bytes_of_a_single_run(mbsim: Command, folder: Path) -> No
         overrides = [part % value for part, value in zip(definition, values, strict=True)]
         single = ["run", "slider.yaml", "-o", f"{run}.h5", "-q"]
         mbsim(*single, *chain(*(("--set", one) for one in overrides)))
-        found = dict(reduce_run([read_kept(text) for text in KEPT], read_trajectory(f"{run}.h5")))
+        pairs = reduce_run([read_kept(text) for text in KEPT], read_trajectory(f"{run}.h5"))
+        found = {number.column: value for number, value in pairs}
         assert len(found) == 4 * 3 + 2 + 1 + len([c for c in found if c.name.startswith("energy")])
         row = {column: table.read(column.name)[run] for column in found}
         assert [np.float64(x).tobytes() for x in row.values()] == [np.float64(x).tobytes() for x in found.values()]
@@ -239,6 +240,20 @@ def test_the_period_of_a_pendulum_is_that_of_the_elliptic_integral(mbsim: Comman
     length = ((0.01 + 1.0) / 12 + 0.25) / 0.5
     exact = 4 * ellipk(np.sin(amplitude / 2) ** 2) * np.sqrt(length / 9.81)
     np.testing.assert_allclose(table.read("joints/hinge/q period"), exact, rtol=1e-7)
+
+
+def test_a_number_that_is_not_finite_has_a_reason(mbsim: Command, folder: Path) -> None:
+    """From 90 deg, the pendulum moves; from 0, it hangs at rest, and its angle has no logarithm."""
+    words = ["--vary", "vars.angle=90 deg, 0 deg", "--keep", "joints/hinge/q@period,max", "--duration", "12s"]
+    ending = mbsim("sweep", "pendulum.yaml", *words, "--keep", "log(joints.hinge.q)@min", "-o", "t.h5")
+    lack = "fewer than two oscillations, or fewer than 8 output instants: run longer"
+    table = SweepTable(Path("t.h5"))
+    assert table.read("status").tolist() == ["complete", "complete"]
+    turning, still = table.read("reason")
+    assert turning == "`log(joints.hinge.q) min` is not finite: a value is not finite"
+    assert still == f"`joints/hinge/q period` is not finite: {lack}; {turning}"
+    assert np.isnan(table.read("joints/hinge/q period")).tolist() == [False, True]
+    assert f"run 0 is complete: {turning}" in ending.stdout
 
 
 def test_a_run_that_ends_its_process_fails_and_the_others_do_not(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

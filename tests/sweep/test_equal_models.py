@@ -73,7 +73,7 @@ def wholly(monkeypatch: pytest.MonkeyPatch) -> Wholly:
     return rows
 
 
-KEPT = ("joints/*@final,max,mean", "bodies/*/*@final,min", "energy/*@final,mean", "momentum/*")
+KEPT = ("joints/*@final,max,mean", "bodies/*/*@final,min", "energy/*@final,mean,period", "momentum/*")
 OF_MOTION = ("joints/*/q@final,max", "joints/*/v@min", "bodies/*/*@final,min", "energy/*@final,mean", "momentum/*")
 EXPECT = """\
 expect:

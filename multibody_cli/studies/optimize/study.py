@@ -260,6 +260,8 @@ def optimize(
                     "not converged",
                     f"no run satisfies the constraints: {problem.nearest_miss(one.numbers for one in trials.all)}",
                 )
+            elif constant := _constant_objective(study, trials):
+                status, message = "not converged", constant
         except Exhausted:
             status, message = "not converged", f"{search.most} runs are made: --runs allows more"
         except Stopped:
@@ -277,6 +279,33 @@ def optimize(
         trials.derivatives,
         () if best is None else _settings(study, best),
     )
+
+
+PROBE = 0.01
+"""Change of a parameter, relative to its size, that shows if it changes an objective."""
+
+
+def _constant_objective(study: Optimization, trials: Trials) -> str:
+    """Return the message about an objective that no parameter changes; empty if there is none.
+
+    A start with a gradient of 0 may be a minimum: where all runs agree, a run for each parameter is added.
+    """
+    for k, column in enumerate(study.columns[: len(study.problem.objectives)]):
+        if len(_different(trials, k)) == 1:
+            start, (low, high), steps = study.start, study.problem.bounds, np.eye(len(study.start))
+            steps *= [PROBE * max(abs(x), one.scale) for x, one in zip(start, study.problem.parameters, strict=True)]
+            trials.evaluate([np.where(start + step > high, start - step, start + step).clip(low) for step in steps])
+            if len(values := _different(trials, k)) == 1:
+                return (
+                    f"no parameter changes `{column.name}`, which is {values.pop():.6g} in all runs: vary keys on "
+                    "which it depends, or minimize another expression"
+                )
+    return ""
+
+
+def _different(trials: Trials, objective: int) -> set[float]:
+    """Return the different values of an objective in the runs that did not fail."""
+    return {float(one.numbers[objective]) for one in trials.all if not one.reason}
 
 
 def write_best(found: Optimum, path: Path) -> None:

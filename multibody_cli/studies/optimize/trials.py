@@ -193,7 +193,9 @@ class Trials:
         failed = status not in COMPLETE
         undefined = next((one.name for one, x in zip(self._columns, numbers, strict=True) if not np.isfinite(x)), "")
         if failed or undefined:
-            reason = f"the run is {status}: {reason}" if failed else f"`{undefined}` is not finite in this run"
+            reason = (
+                f"the run is {status}: {reason}" if failed else reason or f"`{undefined}` is not finite in this run"
+            )
             return Trial(number, values, np.full(len(numbers), np.nan), None, reason)
         slopes = np.array([found.get(column, np.nan) for column in self._of_slopes])
         jacobian = slopes.reshape(len(numbers), -1) if np.isfinite(slopes).all() else None

@@ -154,12 +154,14 @@ class EqualModelRuns:
             if own is None:
                 continue
             outcome = self._quiet if quiet[r] and own is self._stable else self._outcome_of(samples, r, own)
-            numbers = [one.reduction.compute(time, found[r]) for one, found in zip(kept, values, strict=True)]
+            own_numbers = [one.reduction.compute(time, found[r]) for one, found in zip(kept, values, strict=True)]
+            numbers = own_numbers
             if self._reference.scene.expect:
                 expected = list(numbers_expected(self._reference.scene.expect, memory.run(r, outcome)))
                 columns = (*first, *(column for column, _ in expected), *last)
                 numbers = [*(value for _, value in expected), *numbers]
-            rows[place] = row_of(number, outcome, columns, (*steps_and_end, *numbers))
+            of_kept = zip(kept, own_numbers, strict=True)
+            rows[place] = row_of(number, outcome, columns, (*steps_and_end, *numbers), of_kept)
         return rows
 
     def _outcome_of(self, samples: Samples, r: int, settings: RunSettings) -> Outcome:

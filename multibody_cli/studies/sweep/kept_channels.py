@@ -28,7 +28,14 @@ from multibody_cli.scene.expect import read_expression
 from multibody_cli.scene.topology import inboard_joints
 from multibody_cli.spec.quantities import read_quantity
 from multibody_cli.spec.units import TIME
-from multibody_cli.studies.expect import blank_trajectory, channels_read, evaluate, evaluate_expression, period_of
+from multibody_cli.studies.expect import (
+    NO_PERIOD,
+    blank_trajectory,
+    channels_read,
+    evaluate,
+    evaluate_expression,
+    period_of,
+)
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.wrenches import RECORDED, WrenchAxes, wrench_axes
 from multibody_cli.timeline import Summary
@@ -48,13 +55,15 @@ class Reduction(NamedTuple):
     """A number made from the values (T,) of a scalar at the instants (T,), s; `units` replaces those of the scalar.
 
     `differentiate` takes the instants, the values, and the derivatives (T,) of the values, and returns the derivative
-    of the number; None if the number is no differentiable function of the values.
+    of the number; None if the number is no differentiable function of the values. `lack` says why a number is not
+    finite.
     """
 
     compute: Callable[[Floats, Floats], float]
     meaning: str
     units: str = ""
     differentiate: Callable[[Floats, Floats, Floats], float] | None = None
+    lack: str = "a value is not finite"
 
 
 def _period(time: Floats, values: Floats) -> float:
@@ -93,7 +102,7 @@ REDUCTIONS = {
         "",
         lambda time, values, slopes: float(slopes.sum()),
     ),
-    "period": Reduction(_period, "period of an oscillation, as in `expect`", "s"),
+    "period": Reduction(_period, "period of an oscillation, as in `expect`", "s", None, NO_PERIOD),
     "time_of_max": Reduction(lambda time, values: float(time[values.argmax()]), "instant of the largest value", "s"),
     "time_of_min": Reduction(lambda time, values: float(time[values.argmin()]), "instant of the smallest value", "s"),
 }
@@ -243,16 +252,10 @@ def _value_at(row: int, time: float) -> Reduction:
     )
 
 
-def reduce_run(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[Column, float]]:
-    """Yield the kept numbers of a run with their columns.
-
-    Raises
-    ------
-    ResultError
-        As in `kept_numbers`.
-    """
+def reduce_run(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[KeptNumber, float]]:
+    """Yield the numbers that are kept of a run, each with its value; see `kept_numbers`."""
     for number, values in with_values(kept, trajectory):
-        yield number.column, number.reduction.compute(trajectory.time, values)
+        yield number, number.reduction.compute(trajectory.time, values)
 
 
 def with_values(kept: Sequence[Kept], trajectory: Trajectory) -> Iterator[tuple[KeptNumber, Floats]]:
@@ -314,18 +317,26 @@ def reduced(
     axes
         The axes of the wrenches that are kept.
     """
-    numbers = progress_of(summary.steps, summary.reached)
+    numbers, own = progress_of(summary.steps, summary.reached), list[tuple[KeptNumber, float]]()
     if summary.outcome.reached_end:
         numbers += numbers_expected(expect, run)
-        numbers += reduce_run(kept, axes.express(run))
+        own = [*reduce_run(kept, axes.express(run))]
+        numbers += [(one.column, x) for one, x in own]
     columns, values = zip(*numbers, strict=True)
-    return row_of(number, summary.outcome, columns, values)
+    return row_of(number, summary.outcome, columns, values, own)
 
 
-def row_of(number: int, outcome: Outcome, columns: tuple[Column, ...], values: tuple[float, ...]) -> Row:
-    """Return a row with an outcome and numbers."""
-    reason = "" if outcome.status == "complete" else in_one_line(outcome.message)
-    return Row(number, outcome.status, reason, _in_words(outcome.alarms), columns, values)
+def row_of(
+    number: int,
+    outcome: Outcome,
+    columns: tuple[Column, ...],
+    values: tuple[float, ...],
+    kept: Iterable[tuple[KeptNumber, float]],
+) -> Row:
+    """Return a row with an outcome and numbers, and why those that are kept are not finite."""
+    reasons = [] if outcome.status == "complete" else [outcome.message]
+    reasons += [f"`{one.column.name}` is not finite: {one.reduction.lack}" for one, x in kept if not math.isfinite(x)]
+    return Row(number, outcome.status, in_one_line("; ".join(reasons)), _in_words(outcome.alarms), columns, values)
 
 
 def progress_of(steps: int, reached: float) -> list[tuple[Column, float]]:
