@@ -73,7 +73,7 @@ def verb(
     for option, target in (("--write", write), ("-o", output)):
         if target is not None:
             require_replaceable(target, force, option)
-    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=False)
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=False, without=("rates", "loads"))
     problem = StaticProblem(prepared, instant, rates)
     with Waiting(f"balancing {scene.name}"):
         found = problem.solve()

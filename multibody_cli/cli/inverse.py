@@ -141,7 +141,9 @@ def verb(
 
     source = with_loads(scene, loads)
     try:
-        prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], source=source if loads else None)
+        prepared = prepare_and_warn(
+            scene, [*overrides, *OVERRIDES], source=source if loads else None, without=("rates",)
+        )
     except SceneError as error:
         raise with_option(error, source) if loads else error from None
     name = prepared.scene.name

@@ -77,7 +77,7 @@ def verb(
     from multibody_cli.studies.inverse.kinematic_analysis import KinematicProblem
     from multibody_cli.studies.inverse.study import OVERRIDES, Question
 
-    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES])
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], without=("rates", "loads"))
     targets = outputs or (Path("outputs") / f"{prepared.scene.name}-kinematics.h5",)
     require_targets(targets, force)
     problem = KinematicProblem(

@@ -89,7 +89,12 @@ def verb(
     for option, file in (("--to", target), *(("--bode", path) for path in responses)):
         if file is not None:
             require_replaceable(file, force, option)
-    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=bool(instant) and not (equilibrium or rates))
+    prepared = prepare_and_warn(
+        scene,
+        [*overrides, *OVERRIDES],
+        runs=bool(instant) and not (equilibrium or rates),
+        without=("loads", "rates") if equilibrium or rates else ("loads",),
+    )
     with Waiting(f"linearizing {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
         found = linear_system(prepared, subject, inputs, outputs)

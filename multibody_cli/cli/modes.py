@@ -81,7 +81,12 @@ def verb(
         if output is not None or as_json or equilibrium:
             raise ArgumentError("--campbell is about several steady motions: omit -o, --json and --equilibrium")
         return _write_campbell(scene, overrides, instant, rates, diagrams, force)
-    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=bool(instant) and not (equilibrium or rates))
+    prepared = prepare_and_warn(
+        scene,
+        [*overrides, *OVERRIDES],
+        runs=bool(instant) and not (equilibrium or rates),
+        without=("loads", "rates") if equilibrium or rates else ("loads",),
+    )
     with Waiting(f"computing the modes of {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
         found = modes_of_subject(subject, prepared.compiled.masses)
@@ -121,7 +126,7 @@ def _write_campbell(
     for path in paths:
         CHART.require(path)
         require_replaceable(path, force, "--campbell")
-    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=False)
+    prepared = prepare_and_warn(scene, [*overrides, *OVERRIDES], runs=False, without=("loads", "rates"))
     values, others = read_range(prepared, instant, rates)
     with Waiting(f"computing the modes of {scene.name} at {len(values.values)} rates"):
         found = campbell_of(prepared, instant, others, values)

@@ -296,7 +296,7 @@ def _opened(path: Path, overrides: tuple[str, ...]) -> tuple[LoadedScene, Trajec
     from multibody_cli.scene.load import load_scene
 
     if not denotes_result(path):
-        simulation = prepare_and_warn(path, overrides)
+        simulation = prepare_and_warn(path, overrides, without=("loads", "rates"))
         return simulation.loaded, start_of(simulation)
     if overrides:
         raise ArgumentError(f"--set applies to a scene file, but {path} is a result: run the scene again")

@@ -52,6 +52,7 @@ def prepare_and_warn(
     text: str = "",
     source: SceneSource | None = None,
     runs: bool = True,
+    without: tuple[str, ...] = (),
 ) -> PreparedSimulation:
     """Load and compile a scene, and report its warnings.
 
@@ -67,6 +68,8 @@ def prepare_and_warn(
         The scene, if it is more than that of the file.
     runs
         Whether the scene is run: otherwise the length of its steps is not checked.
+    without
+        `rates`, `loads`: no warnings that concern these alone.
 
     Raises
     ------
@@ -82,12 +85,15 @@ def prepare_and_warn(
         simulation = prepare(scene, overrides)
     show_compilation(purpose_of(simulation))
     messages.detail(f"{path}: read and compiled in {time.perf_counter() - began:.2f} s")
-    unchecked = set[str]()
+    from multibody_cli.initial.redundant_rows import OfLoads, OfRates
+
+    kinds = tuple({"rates": OfRates, "loads": OfLoads}[word] for word in without)
+    unchecked = {text for text in simulation.compiled.warnings if isinstance(text, kinds)}
     if not runs:
         from multibody_cli.compile import without_check_of_step
 
         kept = without_check_of_step(simulation.compiled.alarms)
-        unchecked = {str(alarm) for alarm in simulation.compiled.alarms if alarm not in kept}
+        unchecked |= {str(alarm) for alarm in simulation.compiled.alarms if alarm not in kept}
     for warning in (*simulation.loaded.warnings, *simulation.compiled.warnings):
         if warning not in unchecked:
             messages.warning(warning)

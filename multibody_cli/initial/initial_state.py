@@ -17,7 +17,7 @@ from multibody_cli.initial.assemble import Assembler
 from multibody_cli.initial.assembly_result import AssemblyResult
 from multibody_cli.initial.followers import place_followers
 from multibody_cli.initial.proposed_start import proposed_start
-from multibody_cli.initial.redundant_rows import redundant_rows
+from multibody_cli.initial.redundant_rows import OfRates, redundant_rows
 from multibody_cli.initial.scales import Scales
 from multibody_cli.joints import JOINTS
 from multibody_cli.joints.contract import Coordinate
@@ -45,7 +45,7 @@ TURNED, MOVED = 0.01, 0.02
 ROUND_OFF = 1e-14
 """Angle of two axes, rad, that is round-off."""
 
-MAX_BODIES = 4
+MAX_BODIES = 2
 """Largest number of bodies that a message lists."""
 
 
@@ -393,7 +393,7 @@ def _completed_rates(
         for i in moving[:MAX_BODIES]
     ]
     more = f" and {len(moving) - MAX_BODIES} more bodies" if len(moving) > MAX_BODIES else ""
-    return (
+    return OfRates(
         f"{loaded.where(section, element)}: {section}.{element}: the rates that the scene leaves out are those of an "
-        f"impulsive start from rest{removed}: {', '.join(words)}{more}; a given `v` or `velocity` is kept"
+        f"impulsive start from rest{removed}: {', '.join(words)}{more}"
     )

@@ -11,6 +11,14 @@ from multibody_cli.scene.load import LoadedScene
 from multibody_cli.scene.topology import second_joint_of_child
 
 
+class OfRates(str):
+    """A warning about the start that concerns its rates alone."""
+
+
+class OfLoads(str):
+    """A warning about the start that concerns the loads of its rows alone."""
+
+
 def redundant_rows(loaded: LoadedScene, model: Model, dependent: Mapping[int, bool]) -> Iterator[str]:
     """Report the dependent rows of each element; elements with the same rows share a message.
 
@@ -18,9 +26,9 @@ def redundant_rows(loaded: LoadedScene, model: Model, dependent: Mapping[int, bo
     """
     names, by_message = model.names.rows, defaultdict[str, list[tuple[str, str]]](list)
     affected = (
-        "their loads, and the dry friction that depends on them, are one of many distributions"
+        "of their loads, and of the dry friction that depends on them,"
         if loaded.scene.friction_joints
-        else "the motion is right, but their loads are one of many distributions"
+        else "the motion is right, but of their loads"
     )
 
     def key(r: int) -> tuple[str, str, bool]:
@@ -36,8 +44,7 @@ def redundant_rows(loaded: LoadedScene, model: Model, dependent: Mapping[int, bo
         share = f"{len(which)} of its {total} constraint rows ({words})"
         have = "has" if len(which) == 1 else "have"
         message = (
-            f"{share} depend on the others in the initial state; {affected}, of which only the sum is certain; see "
-            "`mbsim doctor`"
+            f"{share} depend on the others: {affected} only the sum is certain; see `mbsim doctor`"
             if has_effect
             else f"{share} {have} no effect in the initial state: no motion that joints permit changes it"
         )
@@ -47,4 +54,4 @@ def redundant_rows(loaded: LoadedScene, model: Model, dependent: Mapping[int, bo
     for message, elements in by_message.items():
         section, element = elements[0]
         more = f" (and {len(elements) - 1} similar)" if len(elements) > 1 else ""
-        yield f"{loaded.where(section, element)}: {section}.{element}: {message}{more}"
+        yield OfLoads(f"{loaded.where(section, element)}: {section}.{element}: {message}{more}")

@@ -98,6 +98,43 @@ output: {{every: 10 ms}}
     assert "bar.h5 has no run but `kinematics`" in mbsim("rerun", "bar.h5").stderr
 
 
+SLIDER_CRANK = """mbsim: 1
+bodies:
+  crank: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  rod: {mass: 1, inertia: {principal: [1, 1, 1]}}
+  piston: {mass: 2, inertia: {principal: [1, 1, 1]}}
+joints:
+  guide: {type: prismatic, child: piston, axis: [1, 0, 0], motion: {position: "0.2 + 0.06*sin(2*pi*t)"}}
+  main: {type: revolute, child: crank, axis: [0, 0, 1], q: 82.819244 deg}
+  pin: {type: revolute, parent: crank, child: rod, origin: {position: [0.05, 0, 0]}, axis: [0, 0, 1], q: -97.180755 deg}
+  wrist: {type: revolute, parent: rod, child: piston, origin: {position: [200 mm, 0, 0]}, axis: [0, 0, 1]}
+simulation: {duration: 1 s, step: 1 ms}
+output: {every: 10 ms}
+"""
+
+
+def test_a_motion_of_the_scene_beyond_its_reach_ends_at_the_last_possible_instant(mbsim: Command, folder: Path) -> None:
+    """The piston leaves the reach of 250 mm at sin(2 pi t) = 5/6; warnings about loads and rates are left out."""
+    (folder / "slider.yaml").write_text(SLIDER_CRANK)
+    ending = mbsim("kinematics", "slider.yaml", "--json", "-o", "slider.csv")
+    assert ending.code == 0
+    data = json.loads(ending.stdout)
+    assert (data["instants"], data["end"]) == (16, 0.15)
+    [singular] = data["singular_positions"]
+    assert singular["kind"] == "dead centre"
+    np.testing.assert_allclose(singular["at s"], np.arcsin(5 / 6) / (2 * np.pi), atol=1e-6)
+    [warning] = ending.stderr.splitlines()
+    assert warning.startswith("warning: the motion leads beyond the dead centre at t = 0.15678")
+    times, names, values, *_ = read_columns(folder / "slider.csv")
+    x = 0.2 + 0.06 * np.sin(2 * np.pi * times)
+    angle = np.arccos((0.05**2 + x**2 - 0.2**2) / (0.1 * x))  # law of cosines
+    np.testing.assert_allclose(values[:, names.index("main")], angle, atol=1e-9)
+    (folder / "slider.yaml").write_text(SLIDER_CRANK.replace("0.2 + ", "0.3 + "))
+    ending = mbsim("kinematics", "slider.yaml", "-o", "slider.csv")
+    assert ending.code == 2
+    assert "cannot be closed" in ending.stderr
+
+
 def test_its_file_is_a_motion_of_inverse(mbsim: Command, folder: Path) -> None:
     """The forces are those of the prescribed motion itself."""
     text = ARM.replace("MOTION", "q: 0").replace("mass: 0", "mass: 1, inertia: {principal: [1, 1, 1]}")

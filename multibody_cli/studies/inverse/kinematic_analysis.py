@@ -16,7 +16,7 @@ from multibody_cli.initial.assemble import Assembler
 from multibody_cli.kernel import Floats, Integers, frozen
 from multibody_cli.model import State
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
-from multibody_cli.studies.inverse.continuation import REGULAR, continued
+from multibody_cli.studies.inverse.continuation import REGULAR, Reached, continued
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.studies.inverse.fitted_motion import FittedMotion, Misfit, motion_from
@@ -100,7 +100,7 @@ class Kinematics(Immutable, eq=False):
     Parameters
     ----------
     times
-        (T,) instants, s.
+        (T,) instants, s, up to the last one at which the constraints can be satisfied.
     coordinates
         The n coordinates of the tree.
     q, v, a
@@ -201,7 +201,14 @@ class KinematicProblem:
         motion, consistent, names = self._motion, self._consistent, self._names
         consistent.advance(float(motion.times[0]), motion.q[0], motion.v[0], motion.a[0])
         refuse_closing(self._fitted.motion, consistent.held, self._model, names)
-        reached = [*continued(consistent, self._state, self._wanted, motion.times.tolist())]
+        reached, failure = list[Reached](), None
+        try:
+            for one in continued(consistent, self._state, self._wanted, motion.times.tolist()):
+                reached.append(one)
+        except RunFailed as error:
+            failure = error
+            if not reached:
+                raise
         regular = next((one.state for one in reached if one.determinacy > REGULAR), reached[0].state)
         driving, is_free = self._driving(regular), self._is_free(regular)
         bars = [*four_bars(self._scene, self._joints_of(driving))]
@@ -215,8 +222,10 @@ class KinematicProblem:
         most = BEYOND if is_free else math.inf  # a table of dependent coordinates contradicts itself
         possible = [float(one.state.time[0]) for one in instants if not (one.change > most).any()]
         singularities = tuple(self._singularities(instants, driving, most))
+        if failure is not None and not any(one.position.is_end for one in singularities):
+            raise failure
         return Kinematics(
-            times=motion.times,
+            times=motion.times[: len(instants)],
             coordinates=chosen,
             q=q[:, [one.iv for one in chosen]],
             v=np.array([one.state.v[:n] for one in instants])[:, [one.iv for one in chosen]],
@@ -271,11 +280,6 @@ class KinematicProblem:
         rows.update(state)
         return len(spanning(rows.N[given] / rows.scales[given, None])) == len(given)
 
-    def _at(self, k: int, time: float, driving: list[int], pins: list[Pins]) -> _Instant:
-        """Return the motion at a time, reached from the present one of `consistent`, near instant k."""
-        state, a = self._consistent.advance(time, *self._near(k, time))
-        return self._instant(state, a, self._consistent.change, driving, pins)
-
     def _near(self, k: int, time: float) -> tuple[Floats, Floats, Floats]:
         """Return values, rates and accelerations (g,) at instant k, or between it and the next one."""
         motion = self._motion
@@ -316,14 +320,14 @@ class KinematicProblem:
         return spline(time), spline.derivative(1)(time), spline.derivative(2)(time)
 
     def _singularities(self, instants: list[_Instant], driving: list[int], most: float) -> Iterator[Singularity]:
-        found = list[Singularity]()
+        found, times = list[Singularity](), self._motion.times[: len(instants) + 1]
         for kind, field in (("branching point", "of_all"), ("dead centre", "of_others")):
             rank = relative_rank([getattr(one, field) for one in instants])
             measure = partial(_measure, field=field, rank=rank, most=most)
-            measures = np.array([measure(one) for one in instants])
+            measures = np.array([measure(one) for one in instants] + [math.inf])[: len(times)]
             between = partial(self._between_instants, instants, driving, measure)
             error = partial(self._between_instants, instants, driving, lambda one: one.error)
-            positions = singular_positions(self._motion.times, measures, between, error)
+            positions = singular_positions(times, measures, between, error)
             for position in positions:
                 if not any(abs(other.position.time - position.time) < NEAR * self._interval for other in found):
                     found.append(Singularity(position, kind, self._moves(instants, position.time, driving)))
@@ -334,9 +338,11 @@ class KinematicProblem:
         return float(np.diff(self._motion.times).max(initial=0.0)) or 1.0
 
     def _place(self, instants: list[_Instant], k: int, time: float, driving: list[int]) -> _Instant:
+        """Return the motion at a time, reached from instant k."""
         for own, there in zip(self._state, instants[k].state, strict=True):
             own[:] = there
-        return self._at(k, time, driving, [])
+        state, a = self._consistent.advance(time, *self._near(k, time))
+        return self._instant(state, a, self._consistent.change, driving, [])
 
     def _between_instants(
         self, instants: list[_Instant], driving: list[int], quantity: Callable[[_Instant], float], k: int, time: float
