@@ -70,6 +70,7 @@ def verb(
 
     Exit code: 0; 1 if there is no equilibrium, or the run fails before TIME; 2 if an argument or the scene is rejected.
     """
+    from multibody_cli.initial.singular_loop import EXACT, find_singular_loop
     from multibody_cli.output.file_replacement import replacement, require_replaceable
     from multibody_cli.pictures.bode import CHART
     from multibody_cli.studies.statics.study import OVERRIDES, read_instant, read_rates
@@ -98,6 +99,9 @@ def verb(
     with Waiting(f"linearizing {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
         found = linear_system(prepared, subject, inputs, outputs)
+        singular = find_singular_loop(subject.model, subject.state, EXACT)
+    if singular is not None:
+        messages.warning(singular.remark)
     if found.differences:
         messages.note(f"derivatives are differences: {found.differences}")
     for remark in found.remarks:

@@ -16,12 +16,24 @@ from multibody_cli.cli.tables import counted, show, show_json, show_table
 from multibody_cli.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from multibody_cli.studies.inverse.coordinates import CoordinateName
     from multibody_cli.studies.vibration.modes import Mode, Modes
 
 MOST_MODES = 20
 """Largest number of modes that are printed; `--json` contains all."""
 
 MOST_SHARES = 3
+
+MOST_COLUMNS = 6
+"""Largest number of modes in one table of shapes."""
+
+NO_AMPLITUDE = 1e-9
+"""Amplitude, relative to the largest of the mode, that is printed as 0."""
+
+IN_PHASE = 0.0087
+"""Sine of half a degree: a smaller phase is printed as 0 or 180 deg."""
 
 ROUND_OFF = 1e-12
 """Damping ratio that is printed as 0."""
@@ -39,6 +51,7 @@ ROUND_OFF = 1e-12
     multiple=True,
     help="Picture or table of the modes over a rate, with --steady COORDINATE=LOW:HIGH:COUNT.",
 )
+@click.option("--shapes", is_flag=True, help="Print the shapes: the amplitude of each coordinate in each mode.")
 @click.option("--mode", "number", metavar="NUMBER", type=click.IntRange(1), help="With -o: the mode. Default: 1.")
 @click.option("-o", "--output", metavar="FILE", type=FILE, help="Write a period of a mode as a result file (.h5).")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
@@ -50,6 +63,7 @@ def verb(
     steady: tuple[str, ...],
     overrides: tuple[str, ...],
     diagrams: tuple[Path, ...],
+    shapes: bool,
     number: int | None,
     output: Path | None,
     force: bool,
@@ -63,6 +77,7 @@ def verb(
 
     Exit code: 0; 1 if there is no equilibrium, or the run fails before TIME; 2 if an argument or the scene is rejected.
     """
+    from multibody_cli.initial.singular_loop import EXACT, find_singular_loop
     from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable
     from multibody_cli.studies.inverse.coordinates import Coordinates
     from multibody_cli.studies.linearization import remark_of_kink
@@ -90,8 +105,13 @@ def verb(
     with Waiting(f"computing the modes of {scene.name}"):
         subject = subject_of(prepared, instant, equilibrium, rates)
         found = modes_of_subject(subject, prepared.compiled.masses)
-    names = [(one.name, one.iv) for one in Coordinates(prepared.scene, subject.model).all]
-    show_json(_as_data(found, names)) if as_json else _show(found)
+        singular = find_singular_loop(subject.model, subject.state, EXACT)
+    if singular is not None:
+        messages.warning(singular.remark)
+    coordinates = Coordinates(prepared.scene, subject.model).all
+    show_json(_as_data(found, [(one.name, one.iv) for one in coordinates])) if as_json else _show(found)
+    if shapes and not as_json:
+        _show_shapes(found, coordinates)
     if found.free:
         messages.note(f"{counted(found.free, 'exponent')} of 0: no force opposes these displacements, or these rates")
     if not found.steady:
@@ -148,6 +168,32 @@ def _show(found: Modes) -> None:
         show("no modes: no force opposes or causes a small motion" if found.free else "no modes: nothing can move")
     if len(found.modes) > MOST_MODES:
         show(f"and {len(found.modes) - MOST_MODES} more: see --json")
+
+
+def _show_shapes(found: Modes, coordinates: Sequence[CoordinateName]) -> None:
+    """Show the amplitudes, several modes a table; coordinates that rest in all of them are left out."""
+    modes = list(enumerate(found.modes[:MOST_MODES], start=1))
+    for first in range(0, len(modes), MOST_COLUMNS):
+        some = modes[first : first + MOST_COLUMNS]
+        rows = [
+            {"coordinate": one.name, "unit": one.unit, **{f"mode {k}": _amplitude(mode, one.iv) for k, mode in some}}
+            for one in coordinates
+            if any(_amplitude(mode, one.iv) != "0" for _, mode in some)
+        ]
+        show("\nshapes: amplitudes, with phases other than 0 and 180 deg" if first == 0 else "")
+        show_table(rows, indent="  ")
+
+
+def _amplitude(mode: Mode, iv: int) -> str:
+    """Return an amplitude, negative in opposite phase, and its phase."""
+    import numpy as np
+
+    own, largest = complex(mode.shape[iv]), float(np.abs(mode.shape).max())
+    if abs(own) <= NO_AMPLITUDE * largest:
+        return "0"
+    if abs(own.imag) <= IN_PHASE * abs(own):
+        return f"{own.real:.4g}"
+    return f"{abs(own):.4g} at {np.degrees(np.angle(own)):.0f} deg"
 
 
 def _row(k: int, mode: Mode) -> dict[str, Any]:

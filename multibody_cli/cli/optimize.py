@@ -43,6 +43,13 @@ LONGEST_NAME = 60
     help="Expression of channels to minimize; several give a Pareto front.",
 )
 @click.option(
+    "--maximize",
+    "opposites",
+    metavar="EXPRESSION[@REDUCTION]",
+    multiple=True,
+    help="Expression to maximize: its negative is minimized.",
+)
+@click.option(
     "--least-squares",
     "residuals",
     metavar="EXPRESSION",
@@ -90,6 +97,7 @@ def verb(
     scene: Path,
     overrides: tuple[str, ...],
     objectives: tuple[str, ...],
+    opposites: tuple[str, ...],
     residuals: tuple[str, ...],
     starts: tuple[str, ...],
     limits: tuple[str, ...],
@@ -111,7 +119,7 @@ def verb(
     An EXPRESSION is that of `expect`, as in 'bodies.bob.position.x**2 + joints.hinge.v', or a channel. After `@`
     follows the number that a run is reduced to, as for `mbsim sweep --keep`: `final` (the default), `initial`, `max`,
     `min`, `mean`, `sum`, or the time of an output instant. A CONSTRAINT compares such a number with a bound, as in
-    'joints.hinge.q@max <= 30 deg'. To maximize, minimize the negative.
+    'joints.hinge.q@max <= 30 deg'.
 
     With --least-squares, the values of EXPRESSION at all output instants are residuals, and `trf` minimizes their sum
     of squares by Gauss-Newton steps, with the derivatives of each residual. The other algorithms minimize the same sum.
@@ -129,12 +137,12 @@ def verb(
     from multibody_cli.output.file_replacement import require_hdf5_name, require_replaceable
     from multibody_cli.studies.optimize.algorithms import local_algorithm
     from multibody_cli.studies.optimize.execution import Executor
-    from multibody_cli.studies.optimize.problem import read_problem
+    from multibody_cli.studies.optimize.problem import negative_of, read_problem
     from multibody_cli.studies.optimize.study import Search, plan, write_best
 
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is the number of processes of this machine, and --dask uses others.")
-    problem = read_problem(starts, objectives, residuals, limits)
+    problem = read_problem(starts, (*objectives, *map(negative_of, opposites)), residuals, limits)
     if picture is not None:
         from multibody_cli.pictures.style import require_format
 

@@ -24,6 +24,9 @@ from multibody_cli.tree.workspace import Work, workspace_for
 NEAR = 0.1
 """Ratio of a singular value to that elsewhere below which a position is nearly singular."""
 
+EXACT = 1e-6
+"""The same, below which small motions about the position are not those of one branch."""
+
 ALWAYS = 1e-6
 """Singular value elsewhere, relative to the largest, below which rows depend on others in all positions."""
 
@@ -45,6 +48,17 @@ class SingularLoop(NamedTuple):
     name: str
     position: str
 
+    def __str__(self) -> str:
+        return f"the loop of joint `{self.name}`" if self.section == "joints" else f"{self.section} `{self.name}`"
+
+    @property
+    def remark(self) -> str:
+        """The message about small motions."""
+        return (
+            f"{self} is in a singular position, such as a change point of collinear links ({self.position}): branches "
+            "of the motion meet there, and a linearization holds for none of them alone; start beside it, on one branch"
+        )
+
 
 def advise_beside_singular_loops(
     model: Model, settings: RunSettings, start: State, end: State | None
@@ -61,16 +75,15 @@ def advise_beside_singular_loops(
         found, advice = find_singular_loop(model, start), ELSEWHERE
     if found is None:
         return settings, None
-    owner = f"the loop of joint `{found.name}`" if found.section == "joints" else f"{found.section} `{found.name}`"
     message = (
-        f"{owner} is near a singular position, such as a change point of collinear links ({found.position}): its rows "
+        f"{found} is near a singular position, such as a change point of collinear links ({found.position}): its rows "
         "depend on each other there"
     )
     return replace(settings, position=advice), Raised("loops", "warning", message, Remedy(change=advice))
 
 
-def find_singular_loop(model: Model, state: State) -> SingularLoop | None:
-    """Return the loop or constraint that is near a singular position; None without.
+def find_singular_loop(model: Model, state: State, near: float = NEAR) -> SingularLoop | None:
+    """Return the loop or constraint that is near a singular position, as `NEAR` or `EXACT`; None without.
 
     Only joint coordinates distinguish a position from its neighbors; of a model without them, the result is None.
     """
@@ -93,7 +106,7 @@ def find_singular_loop(model: Model, state: State) -> SingularLoop | None:
         return None
     elsewhere, others, _ = _decompose(model, there, work, assembler.scales)
     effective = others > ALWAYS * others.max()
-    lost = effective & (values < NEAR * others)
+    lost = effective & (values < near * others)
     if not lost.any():
         return None
     shares = (elsewhere[:, effective] ** 2).sum(axis=1) - (here[:, effective & ~lost] ** 2).sum(axis=1)

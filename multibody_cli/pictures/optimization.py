@@ -54,9 +54,13 @@ def _draw_convergence(axes: Axes, study: Optimization, found: Optimum, k: int) -
 
 
 def _draw_front(axes: Axes, study: Optimization, found: Optimum) -> None:
-    some = [one.numbers for one in found.trials if study.problem.is_feasible(one.numbers)]
-    for points, look, label in ((some, "o", "runs"), ([one.numbers for one in found.front], "o-", "Pareto front")):
-        numbers = np.array(points).reshape(-1, len(study.columns))
+    """Draw the runs; no run is better than one of the front in all objectives."""
+    from multibody_cli.studies.optimize.pareto import not_dominated
+
+    some = [one for one in found.trials if study.problem.is_feasible(one.numbers)]
+    front = not_dominated(some, len(study.problem.objectives))
+    for points, look, label in ((some, "o", "runs"), (front, "o-", "Pareto front")):
+        numbers = np.array([one.numbers for one in points]).reshape(-1, len(study.columns))
         axes.plot(numbers[:, 0], numbers[:, 1], look, markersize=3.0, label=label)
     axes.set(xlabel=_name(study, 0), ylabel=_name(study, 1))
     axes.legend()

@@ -29,10 +29,10 @@ def objection_to_equilibrium(model: Model) -> str:
 def explained(model: Model, error: NoEquilibrium) -> str:
     """Return the message of a search that failed: where, why, and the element with the largest force."""
     largest = find_largest_force(model, start_of(error.state, placed(model, error.state)))
-    force = f"{largest.name}, {largest.value:.3g} {largest.unit}" if largest else ""
+    force = f"{largest.name}, {largest.value:.3g} {largest.unit}" if largest and largest.value else ""
     cause = f"; the largest force there is that of {force}" if force else ""
     return (
-        f"no equilibrium at t = {float(error.state.time[0]):g} s: {model.names.coordinates[error.coordinate]} has the "
-        f"largest unbalanced force, and {error}{cause}. Check that a spring, a limit or a constraint holds it, or "
-        "start nearer"
+        f"no equilibrium at t = {float(error.state.time[0]):g} s downhill from the start: "
+        f"{model.names.coordinates[error.coordinate]} has the largest unbalanced force, and {error}{cause}. Check that "
+        "a joint, a spring, a limit or a constraint holds it, or start nearer; start in an unstable equilibrium itself"
     )

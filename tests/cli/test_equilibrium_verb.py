@@ -97,7 +97,11 @@ def test_a_limit_without_force_allows_displacements_to_one_side(mbsim: Command, 
         (["--steady", "hinge=5 m"], 2, "--steady hinge=5 m: expected an angular speed (rad/s), but `5 m` is a length"),
         (["--write", "still.txt"], 2, "--write still.txt: expected a name that ends in .yaml"),
         (["-o", "still.csv"], 2, "results are written as HDF5"),
-        (["--set", "joints.hinge.force=100"], 1, "no equilibrium at t = 0 s: joint hinge has the largest unbalanced"),
+        (
+            ["--set", "joints.hinge.force=100"],
+            1,
+            "no equilibrium at t = 0 s downhill from the start: joint hinge has the largest unbalanced",
+        ),
     ],
 )
 def test_refusals(mbsim: Command, folder: Path, words: list[str], code: int, message: str) -> None:

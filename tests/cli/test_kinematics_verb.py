@@ -129,6 +129,10 @@ def test_a_motion_of_the_scene_beyond_its_reach_ends_at_the_last_possible_instan
     x = 0.2 + 0.06 * np.sin(2 * np.pi * times)
     angle = np.arccos((0.05**2 + x**2 - 0.2**2) / (0.1 * x))  # law of cosines
     np.testing.assert_allclose(values[:, names.index("main")], angle, atol=1e-9)
+    wrist = values[:, names.index("wrist")]  # it closes the loop
+    np.testing.assert_allclose(wrist, -(values[:, names.index("main")] + values[:, names.index("pin")]), atol=1e-9)
+    rate = values[:, names.index("main_rate")] + values[:, names.index("pin_rate")]
+    np.testing.assert_allclose(values[:, names.index("wrist_rate")], -rate, atol=1e-7)
     (folder / "slider.yaml").write_text(SLIDER_CRANK.replace("0.2 + ", "0.3 + "))
     ending = mbsim("kinematics", "slider.yaml", "-o", "slider.csv")
     assert ending.code == 2

@@ -72,6 +72,50 @@ def test_modes_as_table_json_and_motion(mbsim: Command, folder: Path) -> None:
     assert (ending.code, "--at" in ending.stderr) == (2, True)
 
 
+def test_shapes_are_amplitudes_with_phases(mbsim: Command, folder: Path) -> None:
+    """Ratios of two equal masses and springs are the golden ratio; the joint of the second is relative to the first."""
+    (folder / "two.yaml").write_text(SCENE.replace(", damping: 0.2", ""))
+    text = mbsim("modes", "two.yaml", "--equilibrium", "--shapes").stdout.partition("shapes:")[2]
+    cells = {words[0]: words[1:] for words in map(str.split, text.splitlines()[2:])}
+    assert list(cells) == ["one", "two"]  # `free` rests
+    golden = (1 + 5**0.5) / 2  # positions (1, golden) and (golden, -1)
+    for column, ratio in ((1, golden - 1), (2, -1 / golden - 1)):
+        one, two = (float(cells[name][column]) for name in ("one", "two"))
+        assert two / one == pytest.approx(ratio, rel=2e-3)
+
+
+FLAT = """mbsim: 1
+gravity: [0, 0, 0]
+vars: {angle: 0 deg}
+bodies:
+  crank: {mass: 1, inertia: {principal: [0.01, 0.01, 0.01]}}
+  coupler: {mass: 1, inertia: {principal: [0.01, 0.01, 0.01]}}
+  rocker: {mass: 1, inertia: {principal: [0.01, 0.01, 0.01]}}
+joints:
+  a: {type: revolute, child: crank, axis: [0, -1, 0], stiffness: 10, q: "${angle}"}
+  b: {type: revolute, parent: crank, child: coupler, origin: {position: [0.2, 0, 0]}, axis: [0, -1, 0], q: "${-angle}"}
+  d: {type: revolute, child: rocker, origin: {position: [0.6, 0, 0]}, axis: [0, -1, 0], q: "${angle}"}
+  c: {type: revolute, parent: coupler, child: rocker, origin: {position: [0.6, 0, 0]},
+    child_origin: {position: [0.2, 0, 0]}, axis: [0, -1, 0]}
+simulation: {duration: 20 ms, step: 1 ms}
+"""
+
+
+@pytest.mark.parametrize("words", [("modes",), ("linearize", "--to", "flat.npz", "--force"), ("doctor",)])
+def test_a_start_where_branches_meet_has_a_warning(mbsim: Command, folder: Path, words: tuple[str, ...]) -> None:
+    """A parallelogram in line, which may also become crossed, and one beside it."""
+    (folder / "flat.yaml").write_text(FLAT)
+    verb, *more = words
+    message = "the loop of joint `c` is in a singular position"
+    for angle, is_singular in (("0 deg", True), ("10 deg", False)):
+        ending = mbsim(verb, "flat.yaml", *more, "--set", f"vars.angle={angle}")
+        assert ending.code == 0
+        assert (message in (ending.stdout if verb == "doctor" else ending.stderr)) == is_singular
+        assert "constraint rows" not in ending.stderr or verb == "doctor"
+        if verb == "doctor":
+            assert ("oscillates" in ending.stdout) != is_singular
+
+
 ROTOR = """mbsim: 1
 gravity: [0, 0, 0]
 bodies:

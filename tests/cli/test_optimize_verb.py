@@ -332,6 +332,19 @@ def test_the_text_has_options_that_repeat_the_best_run(mbsim: Command, folder: P
     assert x == pytest.approx(z, rel=1e-7)
 
 
+@pytest.mark.parametrize(("word", "rise"), [("max", 0.005), ("min", 0.0), ("mean", 0.005 / 3), ("10 ms", 0.005)])
+def test_the_largest_value_is_the_least_one_of_the_negative(
+    mbsim: Command, folder: Path, word: str, rise: float
+) -> None:
+    """x - y = x0 - x0^2 + t - 50 t^2 at 0, 10 and 20 ms: the optimum of each reduction is at x0 = 1/2."""
+    scene = PLACE.replace("gravity: [0, 0, 0]", "gravity: [-100, 0, 0]").replace('"${y}"', '"${x**2}"')
+    scene = scene.replace("position:", "velocity: {linear: [1, 0, 0]}, position:")
+    found = minimized(mbsim, scene, "--maximize", f"{X} - {Y}@{word}", "--vary", "vars.x=3,-5,5")
+    assert found["best"]["vars.x"] == pytest.approx(0.5, abs=1e-6)
+    (value,) = (number for name, number in found["best"].items() if name.startswith("-("))
+    assert value == pytest.approx(-0.25 - rise, abs=1e-12)
+
+
 def test_an_objective_that_no_parameter_changes_is_refused_with_a_remedy(mbsim: Command, folder: Path) -> None:
     """A start at the minimum has a gradient of 0 as well, and converges."""
     found = minimized(mbsim, PLACE, "--minimize", f"{Y}@initial", "--vary", "vars.x=3,-5,5", code=1)
@@ -366,6 +379,8 @@ def test_an_objective_that_no_parameter_changes_is_refused_with_a_remedy(mbsim: 
         (["--minimize", X, "--vary", "vars.x=1"], "a parameter is varied twice"),
         (["--minimize", X, "--minimize", X], "an objective is given twice"),
         (["--minimize", X, "--algorithm", "differential-evolution"], "needs bounds of all parameters"),
+        (["--maximize", "bodies/ball/position"], "--maximize bodies/ball/position: expected an expression of channels"),
+        (["--maximize", f"{X}@period"], f"--maximize {X}@period: expected an expression of channels"),
         ([], "expected --minimize EXPRESSION or --least-squares EXPRESSION, found neither"),
         (["--minimize", X, "--least-squares", Y], "or --least-squares EXPRESSION, found both"),
         (["--minimize", X, "--algorithm", "trf"], "--algorithm trf needs residuals: use --least-squares"),

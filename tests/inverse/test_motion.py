@@ -144,8 +144,16 @@ def test_what_is_refused(coordinates: Coordinates, tmp_path: Path) -> None:
             read_motion(path, coordinates)
         assert message in str(error.value)
     path.write_text("time,knee\n0,0\n1,1\n2,2\n")
-    with pytest.raises(ArgumentError, match="has 3 instants: a spline of degree five needs 6"):
+    with pytest.raises(ArgumentError, match="has 3 instants: a spline of degree five needs 6; equal rows, or one, are"):
         read_motion(path, coordinates)
+    for rows, count in (("0,0.25\n", 1), ("0,0.25\n1,0.25\n2,0.25\n", 3)):
+        path.write_text(f"time,knee\n{rows}")
+        pose = read_motion(path, coordinates)
+        assert (pose.q.tolist(), pose.v.tolist(), pose.a.tolist()) == (
+            [[0.25]] * count,
+            [[0.0]] * count,
+            [[0.0]] * count,
+        )
 
 
 def test_exported_storages_are_motions(tmp_path: Path) -> None:

@@ -84,7 +84,10 @@ FROM_ROUND_OFF = 15.0 * math.log(10.0)
 
 
 def find_instability(subject: Subject) -> Iterator[Finding]:
-    """Report an equilibrium at the start from which the scene departs."""
+    """Report a start where branches of the motion meet, and an equilibrium from which the scene departs."""
+    if (loop := subject.singular_loop) is not None:
+        cause, advice = loop.remark.split("; ")
+        yield subject.finding("singular", Severity.ACCURACY, (loop.section, loop.name), cause, advice)
     found = subject.motions
     if found is None or not found.equilibrium:
         return

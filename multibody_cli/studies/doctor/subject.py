@@ -11,9 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from multibody_cli.document.source import SceneSource
-from multibody_cli.immutable import Immutable
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
+from multibody_cli.initial.singular_loop import EXACT, SingularLoop, find_singular_loop
 from multibody_cli.model import Model, State
 from multibody_cli.nodes import NodePath, format_path
 from multibody_cli.output.samples import Samples
@@ -84,13 +85,19 @@ class Subject:
 
     @cached_property
     def motions(self) -> SmallMotions | None:
-        """Small motions about the start; None if the scene cannot be linearized."""
+        """Small motions about the start, without modes where branches meet; None if it cannot be linearized."""
         if self.linear is None:
             return None
         try:
-            return small_motions(*self.start, self.linear, self.simulation.compiled.masses)
+            found = small_motions(*self.start, self.linear, self.simulation.compiled.masses)
         except np.linalg.LinAlgError:
             return None
+        return replace(found, modes=[]) if self.singular_loop else found
+
+    @cached_property
+    def singular_loop(self) -> SingularLoop | None:
+        """The loop that starts in a singular position."""
+        return find_singular_loop(*self.start, EXACT)
 
     @cached_property
     def trial(self) -> Trial:

@@ -87,9 +87,8 @@ class ConsistentMotion:
         return self.rows.N
 
     def values(self, state: State) -> Floats:
-        """Return the coordinates (n,) of a state by their places in v; NaN for a rotation in a quaternion."""
-        places = self._places[: self.rows.n]
-        return np.where(places >= 0, state.q[places], np.nan)
+        """Return all coordinates (nv,) of a state by their places in v; NaN for a rotation in a quaternion."""
+        return np.where(self._places >= 0, state.q[self._places], np.nan)
 
     def order(self, preferred: Sequence[int]) -> list[int]:
         """Return the free coordinates of the tree in the order in which they are chosen: dependent ones last."""

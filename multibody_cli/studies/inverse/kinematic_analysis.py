@@ -15,6 +15,7 @@ from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.assemble import Assembler
 from multibody_cli.kernel import Floats, Integers, frozen
 from multibody_cli.model import State
+from multibody_cli.studies.equations_of_motion import EquationsOfMotion
 from multibody_cli.studies.inverse.consistency import ConsistentMotion, spanning
 from multibody_cli.studies.inverse.continuation import REGULAR, Reached, continued
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates, dependent_coordinates
@@ -102,11 +103,11 @@ class Kinematics(Immutable, eq=False):
     times
         (T,) instants, s, up to the last one at which the constraints can be satisfied.
     coordinates
-        The n coordinates of the tree.
+        The n coordinates, those of joints that close loops last.
     q, v, a
         (T, n) their values, rates and accelerations; a rotation of a spherical or free joint has no values (NaN).
     driving
-        Coordinates that determine the motion; those that the scene prescribes are not listed.
+        Coordinates that determine the motion, but for those that the scene prescribes.
     held
         Coordinates that nothing determines; they keep the values of the start.
     changes
@@ -167,10 +168,9 @@ class KinematicProblem:
             self._state.q[:] = self._fitted.configurations[0]
         self._motion, self._ignored = of_tree(self._fitted.motion, self._model, self._names)
         given = self._motion.coordinates.tolist()
-        dependent = dependent_coordinates(self._scene, self._names)
-        self._consistent = ConsistentMotion(self._model, self._state, given, dependent)
+        self._dependent = dependent_coordinates(self._scene, self._names)
+        self._consistent = ConsistentMotion(self._model, self._state, given, self._dependent)
         self._on = [self._known(name) for name in question.forces_on]
-        self._dependent = dependent
         system = self._model.system
         unlocked = system.tree._replace(driven=frozen(np.zeros_like(system.tree.driven)))
         self._unlocked = EqualityRows(replace(self._model, system=system._replace(tree=unlocked)), of_positions=True)
@@ -203,8 +203,7 @@ class KinematicProblem:
         refuse_closing(self._fitted.motion, consistent.held, self._model, names)
         reached, failure = list[Reached](), None
         try:
-            for one in continued(consistent, self._state, self._wanted, motion.times.tolist()):
-                reached.append(one)
+            reached.extend(continued(consistent, self._state, self._wanted, motion.times.tolist()))
         except RunFailed as error:
             failure = error
             if not reached:
@@ -214,11 +213,10 @@ class KinematicProblem:
         bars = [*four_bars(self._scene, self._joints_of(driving))]
         pins = [Pins(bar, self._scene, self._model) for bar in bars]
         instants = [self._instant(one.state, one.a, one.change, driving, pins) for one in reached]
-        n = consistent.rows.n
-        chosen = tuple(one for one in names.all if one.iv < n)
-        q = np.array([consistent.values(one.state) for one in instants])
-        given = [names.by_index(int(iv)).name for iv in motion.coordinates]
-        changes = consistent.changes
+        equations, places = EquationsOfMotion(self._model), [one.iv for one in names.all]
+        for one in instants:
+            equations.accelerate(one.state, one.a)
+        pairs = zip([names.by_index(int(iv)).name for iv in motion.coordinates], consistent.changes, strict=True)
         most = BEYOND if is_free else math.inf  # a table of dependent coordinates contradicts itself
         possible = [float(one.state.time[0]) for one in instants if not (one.change > most).any()]
         singularities = tuple(self._singularities(instants, driving, most))
@@ -226,13 +224,13 @@ class KinematicProblem:
             raise failure
         return Kinematics(
             times=motion.times[: len(instants)],
-            coordinates=chosen,
-            q=q[:, [one.iv for one in chosen]],
-            v=np.array([one.state.v[:n] for one in instants])[:, [one.iv for one in chosen]],
-            a=np.array([one.a for one in instants])[:, [one.iv for one in chosen]],
+            coordinates=names.all,
+            q=np.array([consistent.values(one.state) for one in instants])[:, places],
+            v=np.array([one.state.v for one in instants])[:, places],
+            a=np.array([one.state.a for one in instants])[:, places],
             driving=tuple(names.by_index(iv).name for iv in driving),
             held=tuple(names.by_index(int(iv)).name for iv in consistent.held),
-            changes={name: float(size) for name, size in zip(given, changes, strict=True) if size > ROUND_OFF},
+            changes={name: float(size) for name, size in pairs if size > ROUND_OFF},
             ignored=self._ignored,
             remarks=(*self._fitted.remarks, *self._choice(), *_ends(singularities, possible)),
             misfits=self._fitted.misfits,

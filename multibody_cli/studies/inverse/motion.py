@@ -190,15 +190,20 @@ def coordinates_in(path: Path, table: Columns, coordinates: Coordinates) -> tupl
 
 
 def derivatives(path: Path, times: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return values, first and second derivatives (T, g) of the natural spline of degree five.
+    """Return values, first and second derivatives (T, g) of the natural spline of degree five; a pose is at rest.
 
     Raises
     ------
     ArgumentError
         There are too few instants.
     """
+    if (q == q[:1]).all():
+        return q, np.zeros_like(q), np.zeros_like(q)
     if len(times) < FEWEST:
-        raise ArgumentError(f"{path} has {len(times)} instants: a spline of degree five needs {FEWEST}")
+        raise ArgumentError(
+            f"{path} has {len(times)} instants: a spline of degree five needs {FEWEST}; equal rows, or one, are a pose "
+            "at rest"
+        )
     ends: list[tuple[int, Floats]] = [(order, np.zeros(q.shape[1])) for order in (3, 4)]
     spline = make_interp_spline(times, q, DEGREE, bc_type=(ends, ends))
     return q, spline.derivative(1)(times), spline.derivative(2)(times)

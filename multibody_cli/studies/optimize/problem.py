@@ -154,6 +154,29 @@ def read_objective(text: str, option: str = "--minimize") -> Kept:
     return kept
 
 
+_OF_NEGATIVE = {"max": "min", "min": "max", **{word: word for word in ("final", "initial", "mean", "sum")}}
+"""The reduction of the negative values of an expression that is the negative of a reduction of its values."""
+
+
+def negative_of(text: str) -> str:
+    """Return the text of the objective whose least value is the negative of the largest one of another.
+
+    Raises
+    ------
+    ArgumentError
+        It is no expression, or a reduction of its negative is not the negative of the reduction.
+    """
+    kept = read_objective(text, "--maximize")
+    (reduction,) = kept.reductions
+    word = _OF_NEGATIVE.get(reduction) if isinstance(reduction, str) else text.partition("@")[2]
+    if kept.expression is None or word is None:
+        raise ArgumentError(
+            f"--maximize {text}: expected an expression of channels, as in `joints.hinge.q@max`, and one of "
+            f"{', '.join(_OF_NEGATIVE)} or a time after `@`"
+        )
+    return f"-({kept.channel})@{word}"
+
+
 def read_problem(
     parameters: Sequence[str], objectives: Sequence[str], residuals: Sequence[str], constraints: Sequence[str]
 ) -> Problem:
