@@ -16,6 +16,12 @@ from multibody_cli.render.motion import MotionHistory
 FIELD_OF_VIEW = math.radians(26.0)
 """Vertical angle of view, rad."""
 
+PARALLEL = 0.005
+"""Tangent of half the angle of view of a camera so far away that its lines of sight are parallel, to this part."""
+
+STEEPEST = math.radians(89.9)
+"""Largest elevation of a view."""
+
 MARGIN = 0.9
 """Part of the picture that the mechanism fills."""
 
@@ -58,11 +64,18 @@ class Camera(Immutable, eq=False):
         Its place and the point in the middle of the picture, (3,), m.
     axes
         (3, 3) rows: unit vectors to the right, up, and from the target to the camera.
+    slope
+        Tangent of half the vertical angle of view.
     """
 
     position: Floats
     target: Floats
     axes: Floats
+    slope: float = math.tan(0.5 * FIELD_OF_VIEW)
+
+    def per_meter(self, depth: float | Floats, height: int) -> float | Floats:
+        """Return the pixels per meter at a distance, m, from the camera in a picture of a height in pixels."""
+        return 0.5 * height / (self.slope * depth)
 
 
 def read_view(text: str) -> View:
@@ -135,7 +148,16 @@ def level_axes(up: Floats) -> Floats:
     return np.array([first, np.cross(up, first), up])
 
 
-def fitted_camera(points: Floats, view: View, up: Floats, aspect: float) -> Camera:
+def view_along(normal: Floats, up: Floats) -> View:
+    """Return the view along the normal of a plane, from the side on which its largest extent leads to the right."""
+    right, normal = np.cross(up, normal), level_axes(up) @ normal
+    if abs(normal[2]) > 1.0 - 1e-9:
+        return View(math.radians(-90.0), STEEPEST)
+    x, y, z = normal if right[np.argmax(np.abs(right))] > 0.0 else -normal
+    return View(math.atan2(y, x), min(max(math.asin(z), -STEEPEST), STEEPEST))
+
+
+def fitted_camera(points: Floats, view: View, up: Floats, aspect: float, slope: float | None = None) -> Camera:
     """Return the camera that shows all points, as close as possible.
 
     Each side of the frustum touches a point: with s the slope of a side, right and left require
@@ -151,7 +173,10 @@ def fitted_camera(points: Floats, view: View, up: Floats, aspect: float) -> Came
         Unit vector that points up in the picture.
     aspect
         Width of the picture over its height.
+    slope
+        Tangent of half the vertical angle of view; None for that of `FIELD_OF_VIEW`.
     """
+    half = half_slope() if slope is None else slope
     a, e = view.azimuth, view.elevation
     back = np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)]) @ level_axes(up)
     right = np.cross(up, back)
@@ -159,14 +184,14 @@ def fitted_camera(points: Floats, view: View, up: Floats, aspect: float) -> Came
     axes = np.array([right, np.cross(back, right), back])
     seen = points @ axes.T
     place = np.zeros(3)
-    for k, slope in enumerate((MARGIN * aspect * half_slope(), MARGIN * half_slope())):
-        high, low = (seen[:, k] + slope * seen[:, 2]).max(), (-seen[:, k] + slope * seen[:, 2]).max()
+    for k, side in enumerate((MARGIN * aspect * half, MARGIN * half)):
+        high, low = (seen[:, k] + side * seen[:, 2]).max(), (-seen[:, k] + side * seen[:, 2]).max()
         place[k] = 0.5 * (high - low)
-        place[2] = max(place[2], (high + low) / (2.0 * slope)) if k else (high + low) / (2.0 * slope)
+        place[2] = max(place[2], (high + low) / (2.0 * side)) if k else (high + low) / (2.0 * side)
     middle = 0.5 * (seen[:, 2].min() + seen[:, 2].max())
     distance = max(place[2] - middle, 1e-6) / view.zoom
     target = np.array([place[0], place[1], middle]) @ axes
-    return Camera(target + distance * back, target, axes)
+    return Camera(target + distance * back, target, axes, half)
 
 
 def half_slope() -> float:

@@ -169,11 +169,19 @@ def placed_at(drawing: Drawing, motion: MotionHistory, row: int) -> list[Placed]
         found.append(Placed(bar.mesh, begin, linear, bar_color(bar, motion, row), _layer_of("springs", GROUND, free)))
     contacts = motion.contacts
     these, scale = slice(contacts.offset[row], contacts.offset[row + 1]), arrow_scale(contacts.force, drawing.reach)
-    found += _arrows(drawing, contacts.point[these], scale * contacts.force[these], CONTACT_COLOR, "contacts")
+    points = contacts.point[these]
+    for k, end in _ends(drawing, points, scale * contacts.force[these]):
+        found.append(_arrow(drawing, points[k], end, CONTACT_COLOR, "contacts"))
     if applied := motion.applied:
-        for vectors, color in zip(scaled_arrows(applied, drawing.reach), (FORCE_COLOR, MOMENT_COLOR), strict=True):
-            found += _arrows(drawing, applied.point[row], vectors[row], color, "applied")
+        for arrows, color in zip(shown_arrows(drawing, applied, row), (FORCE_COLOR, MOMENT_COLOR), strict=True):
+            found += [_arrow(drawing, applied.point[row, k], end, color, "applied") for k, end in arrows]
     return found
+
+
+def shown_arrows(drawing: Drawing, applied: AppliedHistory, row: int) -> Iterator[list[tuple[int, Floats]]]:
+    """Yield the numbers and the ends (3,), m, of forces of a free-body diagram that can be seen, and of moments."""
+    for vectors in scaled_arrows(applied, drawing.reach):
+        yield [*_ends(drawing, applied.point[row], vectors[row])]
 
 
 def _layer_of(layer: str, body: int, free: frozenset[int] | None) -> str:
@@ -181,14 +189,17 @@ def _layer_of(layer: str, body: int, free: frozenset[int] | None) -> str:
     return layer if free is None or layer == "ground" or (layer == "bodies" and body in free) else "ghost"
 
 
-def _arrows(drawing: Drawing, points: Floats, vectors: Floats, color: Vector, layer: str) -> Iterator[Placed]:
-    """Yield arrows (n, 3) at points (n, 3), m, but those too short to be seen."""
-    widths = np.diag([drawing.symbol, drawing.symbol, 1.0])
-    for point, vector in zip(points, vectors, strict=True):
+def _ends(drawing: Drawing, points: Floats, vectors: Floats) -> Iterator[tuple[int, Floats]]:
+    """Yield the numbers and the ends of arrows (n, 3) at points (n, 3), m, but those too short to be seen."""
+    for k, (point, vector) in enumerate(zip(points, vectors, strict=True)):
         length = float(np.linalg.norm(vector))
         if length > 0.2 * drawing.symbol:
-            end = point + vector * min(1.0, LONGEST * drawing.reach / length)
-            yield Placed(ARROW, point, stretch(point, end, 1.0) @ widths, color, layer)
+            yield k, point + vector * min(1.0, LONGEST * drawing.reach / length)
+
+
+def _arrow(drawing: Drawing, point: Floats, end: Floats, color: Vector, layer: str) -> Placed:
+    widths = np.diag([drawing.symbol, drawing.symbol, 1.0])
+    return Placed(ARROW, point, stretch(point, end, 1.0) @ widths, color, layer)
 
 
 def stretch(begin: Floats, end: Floats, length: float) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from multibody_cli.errors import ArgumentError
 from multibody_cli.immutable import replace
 from multibody_cli.model import Floats
-from multibody_cli.render.camera import Camera, extreme_points, fitted_camera
+from multibody_cli.render.camera import extreme_points
 from multibody_cli.render.drawing import Placed, placed_at
 from multibody_cli.render.image import ImageFormat, Pixels, draw_image, shadow_sphere
 from multibody_cli.render.legend import as_svg, legend_of, painted
@@ -52,14 +52,14 @@ def _images(
     picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat, points: Floats, path: Floats
 ) -> Iterator[Pixels]:
     """Yield the images by a camera that shows points (n, 3) and moves along a path (T, 3), m."""
-    camera, clear = fitted_camera(points, picture.view, picture.up, shape.aspect), translucent_layers(picture)
+    camera, clear = picture.camera(points, shape.aspect), translucent_layers(picture)
     centre, radius = shadow_sphere(points)
     for row, place in enumerate(path):
         placed = placed_with_ghosts(picture, row, ghosts)
-        moved = Camera(camera.position + place, camera.target + place, camera.axes)
+        moved = replace(camera, position=camera.position + place, target=camera.target + place)
         layers = clear & {one.layer for one in placed}
         image = draw_image(placed, moved, picture.up, shape, (centre + place, radius), layers)
-        yield painted(image, legend_of(picture, moved, shape))
+        yield painted(image, legend_of(picture, moved, shape, row))
 
 
 def strip(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> Pixels:
@@ -69,10 +69,10 @@ def strip(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> Pi
 
 def svg(picture: Picture, ghosts: Sequence[Picture], shape: ImageFormat) -> bytes:
     """Return the pictures of all instants side by side as SVG."""
-    camera = fitted_camera(picture.points, picture.view, picture.up, shape.aspect)
-    clear, legend = translucent_layers(picture), as_svg(legend_of(picture, camera, shape))
-    several = [placed_with_ghosts(picture, row, ghosts) for row in range(len(picture.rows))]
-    parts = [draw_svg(placed, camera, picture.up, shape, clear, legend) for placed in several]
+    camera, clear, parts = picture.camera(picture.points, shape.aspect), translucent_layers(picture), []
+    for row in range(len(picture.rows)):
+        legend = as_svg(legend_of(picture, camera, shape, row))
+        parts.append(draw_svg(placed_with_ghosts(picture, row, ghosts), camera, picture.up, shape, clear, legend))
     if len(parts) == 1:
         return parts[0].encode()
     moved = [f'<svg x="{k * shape.width}">\n{part}</svg>\n' for k, part in enumerate(parts)]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
-from multibody_cli.render.camera import Camera, half_slope
+from multibody_cli.render.camera import Camera
 from multibody_cli.render.drawing import Placed
 from multibody_cli.render.motion import Integers
 from multibody_cli.render.raster import GROUND_LIGHT, LIT, SKY, find_nearest, shade
@@ -117,7 +117,7 @@ def look(placed: Sequence[Placed], camera: Camera, shape: ImageFormat) -> Seen:
     depth = -seen[..., 2]
     in_front = (depth > 0.01 * float(np.linalg.norm(camera.position - camera.target))).all(axis=1)
     seen, depth = seen[in_front], depth[in_front]
-    scale = 0.5 * rows / half_slope()
+    scale = 0.5 * rows / camera.slope
     x = 0.5 * (columns - 1) + scale * seen[..., 0] / depth
     y = 0.5 * (rows - 1) - scale * seen[..., 1] / depth
     corners = np.stack([x, y, 1.0 / depth], axis=-1)

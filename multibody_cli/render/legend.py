@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from multibody_cli.model import Floats
-from multibody_cli.render.camera import Camera, half_slope
-from multibody_cli.render.drawing import FORCE_COLOR, MOMENT_COLOR, arrow_scales
+from multibody_cli.render.camera import Camera
+from multibody_cli.render.drawing import FORCE_COLOR, MOMENT_COLOR, arrow_scales, shown_arrows
 from multibody_cli.render.image import ImageFormat, Pixels
 from multibody_cli.render.picture import Picture
 from multibody_cli.spec import Vector
@@ -25,11 +25,14 @@ WIDEST = 0.2
 HEIGHT = 0.03
 """Height of a letter, relative to that of the picture."""
 
+LABEL = 0.02
+"""The same of the label of an arrow."""
+
 THICKNESS = 0.14
 """Thickness of a stroke, relative to the height of a letter."""
 
 _LETTERS = {
-    "0": "00 40 46 06 00",
+    "0": "10 30 41 45 36 16 05 01 10",
     "1": "11 20 26",
     "2": "00 40 43 03 06 46",
     "3": "00 40 46 06|13 43",
@@ -46,8 +49,38 @@ _LETTERS = {
     "N": "06 00 46 40",
     "m": "06 02 42 46|22 26",
     " ": "",
+    "_": "06 46",
+    "/": "06 40",
+    "A": "06 02 20 42 46|04 44",
+    "B": "00 30 41 42 33 03|33 44 45 36 06 00",
+    "C": "41 30 10 01 05 16 36 45",
+    "D": "00 20 42 44 26 06 00",
+    "E": "40 00 06 46|03 33",
+    "F": "40 00 06|03 33",
+    "G": "41 30 10 01 05 16 36 45 43 23",
+    "H": "00 06|40 46|03 43",
+    "I": "10 30|20 26|16 36",
+    "J": "40 45 36 16 05",
+    "K": "00 06|40 03 46",
+    "L": "00 06 46",
+    "M": "06 00 23 40 46",
+    "O": "10 30 41 45 36 16 05 01 10",
+    "P": "06 00 30 41 42 33 03",
+    "Q": "10 30 41 45 36 16 05 01 10|24 46",
+    "R": "06 00 30 41 42 33 03|23 46",
+    "S": "41 30 10 01 02 13 33 44 45 36 16 05",
+    "T": "00 40|20 26",
+    "U": "00 05 16 36 45 40",
+    "V": "00 26 40",
+    "W": "00 16 23 36 40",
+    "X": "00 46|06 40",
+    "Y": "00 23 40|23 26",
+    "Z": "00 40 06 46",
 }
 """Polylines of a letter: columns 0 to 4 and rows 0 to 6 of their points; bars separate polylines."""
+
+OTHER = _LETTERS["-"]
+"""Polylines of a letter of a name that has none."""
 
 
 class Stroke(NamedTuple):
@@ -65,12 +98,12 @@ def round_number(most: float) -> float:
     return float(f"{found:.1g}")
 
 
-def legend_of(picture: Picture, camera: Camera, shape: ImageFormat) -> list[Stroke]:
-    """Return the strokes of the legend of a free-body diagram; none of another picture."""
+def legend_of(picture: Picture, camera: Camera, shape: ImageFormat, row: int = 0) -> list[Stroke]:
+    """Return the strokes of the legend and the labels of a free-body diagram at an instant; none of another picture."""
     if picture.motion.applied is None:
         return []
     letter, strokes = HEIGHT * shape.height, list[Stroke]()
-    per_meter = 0.5 * shape.height / half_slope() / float(np.linalg.norm(camera.position - camera.target))
+    per_meter = float(camera.per_meter(float(np.linalg.norm(camera.position - camera.target)), shape.height))
     y = shape.height - 1.5 * letter
     scales = arrow_scales(picture.motion.applied, picture.drawing.reach)
     for scale, unit, color in reversed([*zip(scales, ("N", "N m"), (FORCE_COLOR, MOMENT_COLOR), strict=True)]):
@@ -80,7 +113,29 @@ def legend_of(picture: Picture, camera: Camera, shape: ImageFormat) -> list[Stro
             strokes += _arrow(letter, end, y, letter, color)
             strokes += _text(f"{value:g} {unit}", end + letter, y, letter, color)
             y -= 2.0 * letter
-    return strokes
+    return [*strokes, *_labels(picture, camera, shape, row)]
+
+
+def _labels(picture: Picture, camera: Camera, shape: ImageFormat, row: int) -> Iterator[Stroke]:
+    """Yield the element and the size of each arrow at its end, in places of their own."""
+    applied, letter, taken = picture.motion.applied, LABEL * shape.height, list[tuple[float, float, float]]()
+    assert applied is not None
+    columns = (applied.force, "N", FORCE_COLOR), (applied.moment, "N m", MOMENT_COLOR)
+    for arrows, (values, unit, color) in zip(shown_arrows(picture.drawing, applied, row), columns, strict=True):
+        for k, end in arrows:
+            begin, place = (camera.axes @ (point - camera.position) for point in (applied.point[row, k], end))
+            scale = camera.per_meter(-place[2], shape.height)
+            name = applied.names[k].rpartition("/")[2]
+            name = name if len(applied.bodies) > 1 else name.partition(" on ")[0]
+            size = f" {np.linalg.norm(values[row, k]):.4g} {unit}"
+            width = 5.5 * (len(name) + len(size)) * letter / 6.0
+            x = 0.5 * shape.width + scale * place[0] + letter
+            x = float(x if x + width < shape.width else max(x - 2.0 * letter - width, 0.0))
+            y = 0.5 * shape.height - scale * place[1] + (letter if place[1] < begin[1] else -letter)
+            while any(abs(y - v) < 1.4 * letter and x < u + w and u < x + width for u, v, w in taken):
+                y += 0.5 * letter
+            taken.append((x, float(y), width))
+            yield from _text(name.upper() + size, x, float(y), letter, color)
 
 
 def _arrow(begin: float, end: float, y: float, letter: float, color: Vector) -> Iterator[Stroke]:
@@ -94,7 +149,7 @@ def _text(text: str, x: float, y: float, letter: float, color: Vector) -> Iterat
     """Yield the letters of a text whose middle is at a height y."""
     size = letter / 6.0
     for k, character in enumerate(text):
-        for line in filter(None, _LETTERS[character].split("|")):
+        for line in filter(None, _LETTERS.get(character, OTHER).split("|")):
             points = np.array([(5.5 * k + int(one[0]), int(one[1]) - 3.0) for one in line.split()])
             yield Stroke(size * points + np.array([x, y]), THICKNESS * letter, color)
 

@@ -162,13 +162,15 @@ def _planes(scene: SceneSpec, number: Mapping[str, int], scale: _Scale) -> Itera
 
 
 def _points_on(scene: SceneSpec, body: str) -> list[Vector]:
-    """Return the points of a body in which other elements act: origins of joint frames, ends of springs and muscles."""
+    """Return the points of a body in which others act: joints, ends of springs and muscles, and forces."""
     points: list[Vector] = []
     for joint in scene.joints.values():
         points += [joint.child_origin.position] if joint.child == body else []
         points += [joint.origin.position] if joint.parent == body else []
     for entry in (*scene.springs.values(), *scene.muscles.values(), *scene.constraints.values()):
         points += [end.point for _, end in entry.points if end.body == body and not depends_on_coordinate(end)]
+    forces = (force for force in scene.forces.values() if getattr(force, "body", None) == body)
+    points += [force.point for force in forces if isinstance(getattr(force, "point", None), tuple)]
     return list(dict.fromkeys(points))
 
 

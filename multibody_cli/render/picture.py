@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +10,17 @@ import numpy as np
 from multibody_cli.immutable import Immutable
 from multibody_cli.model import Floats
 from multibody_cli.output.trajectory import Trajectory
-from multibody_cli.render.camera import FAR, View, default_view, extreme_points, upward
+from multibody_cli.render.camera import (
+    FAR,
+    PARALLEL,
+    Camera,
+    View,
+    default_view,
+    extreme_points,
+    fitted_camera,
+    upward,
+    view_along,
+)
 from multibody_cli.render.drawing import SURFACE_COLOR, Drawing, arrow_scales, scaled_arrows
 from multibody_cli.render.free_body import with_applied_wrenches
 from multibody_cli.render.mechanism import draw_mechanism
@@ -18,6 +28,12 @@ from multibody_cli.render.motion import Integers, MotionHistory, read_motion
 from multibody_cli.scene.load import LoadedScene
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.timeline import Callbacks
+
+PARALLEL_HINGES = 1e-6
+"""Largest sine of the angle of two hinges that are parallel."""
+
+OUT_OF_PLANE = 0.1
+"""Largest force along the hinges, relative to the largest one, that a view along them may hide."""
 
 HOLLOW = 0.4
 """Size of a surface that could hide bodies from the side, relative to the mechanism in its motion."""
@@ -111,7 +127,30 @@ class Picture(Immutable, eq=False):
         surfaces = [one.mesh.vertices for one in self.drawing.solids if one.color == SURFACE_COLOR]
         widths = [_extent(one) for one in (self.points, *surfaces)]
         is_hollow = any(width > HOLLOW * widths[0] for width in widths[1:])
+        if self.direction is None and (normal := self._normal) is not None:
+            return view_along(normal, self.up)
         return self.direction or default_view(self.points, self.up, is_hollow)
+
+    def camera(self, points: Floats, aspect: float) -> Camera:
+        """Return the camera that shows points (n, 3), m; lines of sight on a free-body diagram are parallel."""
+        return fitted_camera(points, self.view, self.up, aspect, PARALLEL if self.free else None)
+
+    @property
+    def _normal(self) -> Floats | None:
+        """Unit vector along all hinges, if the forces of a free-body diagram are across it; else None."""
+        axes, applied = [*self._hinges()], self.motion.applied
+        if applied is None or not axes or np.abs(np.cross(axes, axes[0])).max() > PARALLEL_HINGES:
+            return None
+        out_of_plane = np.abs(applied.force @ axes[0]).max(initial=0.0)
+        return axes[0] if out_of_plane <= OUT_OF_PLANE * np.abs(applied.force).max(initial=0.0) else None
+
+    def _hinges(self) -> Iterator[Floats]:
+        """Yield the axes of the hinges in the world at the first instant."""
+        for frame in self.drawing.joints:
+            joint = self.loaded.scene.joints[frame.name]
+            if joint.type == "revolute":
+                axis = frame.rotation @ np.array(joint.axis)
+                yield np.asarray(self.motion.axes(frame.body)[0] @ axis / np.linalg.norm(axis))
 
 
 def _extent(points: Floats) -> float:

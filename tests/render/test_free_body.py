@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from string import ascii_uppercase, digits
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,7 @@ from multibody_cli.immutable import replace
 from multibody_cli.meshes.mesh import Mesh
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.render.binary import Binary
-from multibody_cli.render.camera import fitted_camera
+from multibody_cli.render.camera import fitted_camera, view_along
 from multibody_cli.render.drawing import (
     FORCE_COLOR,
     MOMENT_COLOR,
@@ -25,7 +26,7 @@ from multibody_cli.render.drawing import (
     scaled_arrows,
 )
 from multibody_cli.render.image import ImageFormat, look
-from multibody_cli.render.legend import Stroke, as_svg, legend_of, painted, round_number
+from multibody_cli.render.legend import _LETTERS, Stroke, as_svg, legend_of, painted, round_number
 from multibody_cli.render.motion import AppliedHistory
 from multibody_cli.render.page_data import Shown, run_data
 from multibody_cli.render.picture import Picture
@@ -116,6 +117,67 @@ def test_the_arrows_of_the_legend_are_as_long_as_those_of_their_forces(picture):
         value = length / per_unit
         assert value == pytest.approx(round_number(value), rel=1e-9)  # a round number of N or N m
         assert 0.2 * shape.width / 2.5 < length <= 0.2 * shape.width * (1.0 + 1e-9)
+
+
+def test_lines_of_sight_are_parallel_and_along_the_hinges(picture):
+    """All arrows are in proportion to their forces in the picture; the wire lies behind nothing of it."""
+    shape, applied = ImageFormat(800, 600, 1), picture.motion.applied
+    camera = picture.camera(picture.points, shape.aspect)
+    np.testing.assert_allclose(camera.axes, [[1, 0, 0], [0, 0, 1], [0, -1, 0]], atol=1e-12)
+    scale = arrow_scales(applied, picture.drawing.reach)[0]
+    pixels = []
+    for k, force in enumerate(applied.force[0]):
+        triangle = Mesh(np.array([np.zeros(3), scale * force, camera.axes[1]]), np.zeros((3, 3)), np.array([[0, 1, 2]]))
+        placed = Placed(triangle, applied.point[0, k], np.eye(3), FORCE_COLOR, "applied")
+        corners = look([placed], camera, shape).corners[0]
+        pixels.append(float(np.hypot(*(corners[1] - corners[0])[:2])))
+    sizes = np.linalg.norm(applied.force[0][:, [0, 2]], axis=1)
+    np.testing.assert_allclose(pixels, sizes * pixels[0] / sizes[0], rtol=0.01, atol=1e-9)
+
+
+def test_spatial_hinges_have_an_oblique_view(picture):
+    """Another hinge across the first one."""
+    joints = {**picture.loaded.scene.joints, "held": picture.loaded.scene.joints["pin"].model_copy()}
+    joints["held"] = joints["held"].model_copy(update={"axis": (1.0, 0.0, 0.0)})
+    scene = picture.loaded.scene.model_copy(update={"joints": joints})
+    other = replace(picture, loaded=replace(picture.loaded, scene=scene))
+    assert other._normal is None
+    assert np.abs(picture._normal).tolist() == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("turn", np.linspace(0.0, 6.0, 7))
+def test_a_view_along_a_normal(turn):
+    """Normals in the ground plane, up, and oblique ones: the camera looks along them, and is upright."""
+    up = np.array([0.0, 0.0, 1.0])
+    for normal in (
+        np.array([np.cos(turn), np.sin(turn), 0.0]),
+        np.array([np.cos(turn), np.sin(turn), 1.0]) / 2**0.5,
+        up,
+    ):
+        camera = fitted_camera(np.eye(3), view_along(normal, up), up, 1.0)
+        assert abs(camera.axes[2] @ normal) > 1.0 - 1e-5
+        assert camera.axes[1] @ up > -1e-12
+        assert camera.axes[0][np.argmax(np.abs(camera.axes[0]))] > 0.0  # the largest part leads to the right
+
+
+def test_letters_differ():
+    known = [_LETTERS[letter] for letter in ascii_uppercase + digits]
+    assert len(set(known)) == len(known) - 1  # O and 0
+
+
+def test_a_rod_leads_to_a_load(tmp_path):
+    path = tmp_path / "beam.yaml"
+    path.write_text("""mbsim: 1
+bodies: {b: {mass: 1, com: [0.5, 0, 0], inertia: {principal: [1, 1, 1]}}}
+joints: {pin: {type: revolute, axis: [0, 1, 0], child: b}}
+forces: {load: {body: b, point: [1, 0, 0], force: [0, 0, -1]}}
+simulation: {duration: 1 ms, step: 1 ms}
+""")
+    simulation, sink = prepare(path), MemorySink()
+    simulation.run(sink)
+    drawing = Picture(simulation.loaded, sink.trajectory(), np.arange(1)).drawing
+    ends = [one.mesh.vertices[:, 0].max() for one in drawing.solids if one.name == "body b"]
+    assert max(ends) == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(
