@@ -170,7 +170,7 @@ def _points_on(scene: SceneSpec, body: str) -> list[Vector]:
     for entry in (*scene.springs.values(), *scene.muscles.values(), *scene.constraints.values()):
         points += [end.point for _, end in entry.points if end.body == body and not depends_on_coordinate(end)]
     forces = (force for force in scene.forces.values() if getattr(force, "body", None) == body)
-    points += [force.point for force in forces if isinstance(getattr(force, "point", None), tuple)]
+    points += [point for force in forces if isinstance(point := getattr(force, "point", None), tuple)]
     return list(dict.fromkeys(points))
 
 

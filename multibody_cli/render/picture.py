@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from multibody_cli.immutable import Immutable
+from multibody_cli.joints.contract import Coordinate
 from multibody_cli.model import Floats
 from multibody_cli.output.trajectory import Trajectory
 from multibody_cli.render.camera import (
@@ -148,8 +149,9 @@ class Picture(Immutable, eq=False):
         """Yield the axes of the hinges in the world at the first instant."""
         for frame in self.drawing.joints:
             joint = self.loaded.scene.joints[frame.name]
-            if joint.type == "revolute":
-                axis = frame.rotation @ np.array(joint.axis)
+            given = getattr(joint, "axis", None)
+            if given is not None and joint.coordinates == (Coordinate.ANGLE,):
+                axis = frame.rotation @ np.array(given)
                 yield np.asarray(self.motion.axes(frame.body)[0] @ axis / np.linalg.norm(axis))
 
 
