@@ -13,11 +13,22 @@ where J is constant (Joachimsthal), and K Gauss' curvature.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 from multibody_cli.cables.circle import AMBIGUOUS, ON_SURFACE, TINY, tangent_point, way_round
-from multibody_cli.cables.geodesics import add_power, follow_geodesic, order_of
+from multibody_cli.cables.geodesics import Pull, follow_geodesic
 from multibody_cli.cables.sphere import any_normal
-from multibody_cli.cables.surface import Approach, norm, store_approach, store_ends, store_fields, store_start, unit
+from multibody_cli.cables.surface import (
+    Approach,
+    begin_path,
+    norm,
+    path_of,
+    store_approach,
+    store_ends,
+    store_fields,
+    store_start,
+    unit,
+)
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross, dot
@@ -26,14 +37,14 @@ from multibody_cli.spatial.values import Vec3
 SECTIONS, REFINEMENTS = 16, 3
 """Planes that are tried, and steps that improve the best ones."""
 
+COSINES = tuple(math.cos(math.tau * k / SECTIONS) for k in range(SECTIONS + 1))
+SINES = tuple(math.sin(math.tau * k / SECTIONS) for k in range(SECTIONS + 1))
+
 MARGIN = 0.05
 """Relative difference of the lengths of two sections, above which the shorter one has the shorter geodesic."""
 
 SADDLE = 1e9
 """Added to the length of a section that is longer than those beside it, m."""
-
-W, H = 5, 6
-"""Numbers of series."""
 
 NODES = (0.0469100770306680, 0.230765344947158, 0.5, 0.769234655052841, 0.953089922969332)
 WEIGHTS = (0.118463442528095, 0.239314335249683, 0.284444444444444, 0.239314335249683, 0.118463442528095)
@@ -52,16 +63,41 @@ def multiplied(x, radii):
     return Vec3(x.x * radii.x, x.y * radii.y, x.z * radii.z)
 
 
+class Fan(NamedTuple):
+    """The planes through a line along u: directions e and f = u x e across it, their products, and the foot by them.
+
+    The foot is the point of the line next to the centre.  The products are those of the vectors divided by the radii.
+    """
+
+    e: Any
+    f: Any
+    ee: Any
+    ef: Any
+    ff: Any
+    foot_e: Any
+    foot_f: Any
+
+
 @formula
-def slip(w, u, foot, radii):
+def fan_about(u, foot, radii):
+    """The planes through a line."""
+    e = any_normal(u)
+    f = cross(u, e)
+    a, b = divided(e, radii), divided(f, radii)
+    return Fan(e, f, dot(a, a), dot(a, b), dot(b, b), dot(foot, e), dot(foot, f))
+
+
+@formula
+def slip(fan, c, s):
     """How far the normal at the top of a section is out of its plane: the derivative of the length, up to a factor.
 
-    The plane contains the line along u through `foot`, the point next to the centre, and the direction w across it.
+    The plane has the direction w = c e + s f across the line, for the cosine c and the sine s of an angle, and the
+    normal m = s e - c f.
     """
-    m = cross(w, u)
-    off = dot(foot, m)
-    top = off * m + math.sqrt(max(1.0 - off * off, 0.0)) * w
-    return dot(divided(top, radii), divided(m, radii))
+    off = s * fan.foot_e - c * fan.foot_f
+    mm = s * s * fan.ee - 2.0 * s * c * fan.ef + c * c * fan.ff
+    wm = s * c * (fan.ee - fan.ff) + (s * s - c * c) * fan.ef
+    return off * mm + math.sqrt(max(1.0 - off * off, 0.0)) * wm
 
 
 @formula
@@ -107,20 +143,20 @@ def approach(surface, p, q, rank):
     foot = p - dot(p, u) * u
     if (not has_side or surface.only_cut) and (dot(foot, foot) >= 1.0 or dot(p, u) >= 0.0 or dot(q, u) <= 0.0):
         return
-    e = any_normal(u)
-    f = cross(u, e)
-    lengths = surface.lengths
+    fan, lengths, ways = fan_about(u, foot, radii), surface.lengths, 0
     lengths[0] = lengths[1] = math.inf
-    before, old = slip(e, u, foot, radii), 0.0
+    before = slip(fan, COSINES[0], SINES[0])
     for k in range(1, SECTIONS + 1):
-        angle = math.tau * k / SECTIONS
-        after = slip(math.cos(angle) * e + math.sin(angle) * f, u, foot, radii)
+        after = slip(fan, COSINES[k], SINES[k])
         if before < 0.0 <= after or (has_side and after < 0.0 <= before):
-            w = refined(old, angle, before, after, e, f, u, foot, radii)
+            w = refined(fan, k, before, after)
             if not has_side or dot(w, side) > 0.0:
-                _, length = section(p, q, w, side, u, foot, radii)
-                if before >= 0.0:
-                    length += SADDLE
+                length = SADDLE if before >= 0.0 else 0.0
+                if ways == 1:
+                    lengths[0] += section(p, q, load(surface.way), side, u, foot, radii)[1]
+                if ways > 0:
+                    length += section(p, q, w, side, u, foot, radii)[1]
+                ways += 1
                 if length < lengths[0]:
                     lengths[1] = lengths[0]
                     store(surface.second_way, load(surface.way))
@@ -129,15 +165,15 @@ def approach(surface, p, q, rank):
                 elif length < lengths[1]:
                     lengths[1] = length
                     store(surface.second_way, w)
-        before, old = after, angle
+        before = after
     undefined = 0
     w = load(surface.way) if rank == 0 else load(surface.second_way)
     if lengths[rank] == math.inf:
         w = side - dot(side, u) * u
-        w, undefined = unit(w) if dot(w, w) > 0.0 else e, 1
+        w, undefined = unit(w) if dot(w, w) > 0.0 else fan.e, 1
     if not has_side and dot(foot, foot) < AMBIGUOUS * AMBIGUOUS:
         undefined = 1
-    surface.rivals, surface.saddle = int(lengths[1] < (1.0 + MARGIN) * lengths[0]), int(lengths[rank] > SADDLE)
+    surface.rivals, surface.saddle = int(lengths[1] < (1.0 + MARGIN) * lengths[0]), int(lengths[rank] >= SADDLE)
     found, _ = section(p, q, w, side, u, foot, radii)
     store_approach(surface, found)
     if undefined:
@@ -145,17 +181,20 @@ def approach(surface, p, q, rank):
 
 
 @formula
-def refined(low, high, lower, upper, e, f, u, foot, radii):
-    """The direction between two angles at which `slip` changes its sign."""
-    middle = low
+def refined(fan, k, lower, upper):
+    """The direction between an angle and the one before at which `slip` changes its sign."""
+    high = math.tau * k / SECTIONS
+    low = high - math.tau / SECTIONS
+    c, s = COSINES[k - 1], SINES[k - 1]
     for _ in range(REFINEMENTS):
         middle = low - lower * (high - low) / (upper - lower) if upper != lower else low
-        value = slip(math.cos(middle) * e + math.sin(middle) * f, u, foot, radii)
+        c, s = math.cos(middle), math.sin(middle)
+        value = slip(fan, c, s)
         if value * lower > 0.0:
             low, lower = middle, value
         else:
             high, upper = middle, value
-    return math.cos(middle) * e + math.sin(middle) * f
+    return c * fan.e + s * fan.f
 
 
 @formula
@@ -171,50 +210,32 @@ def settle(surface, x, t):
 @formula
 def begin(surface):
     """Write u, its derivative, and the constant of Joachimsthal."""
-    radii, series = load(surface.radii), surface.series
+    radii = load(surface.radii)
     u, du = divided(load(surface.start), radii), divided(load(surface.heading), radii)
-    series[0, 0], series[0, 1], series[0, 2] = u.x, u.y, u.z
-    series[1, 0], series[1, 1], series[1, 2] = du.x, du.y, du.z
     normal = divided(u, radii)
+    begin_path(surface, u, du)
     surface.invariant = dot(du, du) * dot(normal, normal)
 
 
 @formula
-def expand(surface):
-    """Write the series of u, y, w and h."""
-    series, radii = surface.series, surface.radii
-    pull, K = -surface.invariant, -1.0 / (radii[0] * radii[1] * radii[2]) ** 2
-    p, q, r = 1.0 / radii[0] ** 2, 1.0 / radii[1] ** 2, 1.0 / radii[2] ** 2
-    for k in range(order_of(surface) - 1):
-        x, y, z = 0.0, 0.0, 0.0
-        for j in range(k + 1):
-            x, y = x + series[j, 0] * series[k - j, 0], y + series[j, 1] * series[k - j, 1]
-            z += series[j, 2] * series[k - j, 2]
-        series[k, W] = p * x + q * y + r * z
-        if k == 0:
-            series[0, H] = 1.0 / series[0, W] ** 2
-        else:
-            add_power(series, H, W, -2.0, k)
-        x, y, z, a, b = 0.0, 0.0, 0.0, 0.0, 0.0
-        for j in range(k + 1):
-            h = series[k - j, H]
-            x, y, z = x + h * series[j, 0], y + h * series[j, 1], z + h * series[j, 2]
-            a, b = a + h * series[j, 3], b + h * series[j, 4]
-        scale = 1.0 / ((k + 1) * (k + 2))
-        series[k + 2, 0], series[k + 2, 1] = scale * pull * p * x, scale * pull * q * y
-        series[k + 2, 2] = scale * pull * r * z
-        series[k + 2, 3], series[k + 2, 4] = K * scale * a, K * scale * b
+def pull_at(surface, u):
+    """u'' and -K."""
+    radii, J = surface.radii, surface.invariant
+    x, y, z = u.x / radii[0] ** 2, u.y / radii[1] ** 2, u.z / radii[2] ** 2
+    w = x * u.x + y * u.y + z * u.z
+    h = 1.0 / (w * w)
+    return Pull((-J * h) * Vec3(x, y, z), -h / (radii[0] * radii[1] * radii[2]) ** 2)
 
 
 @formula
 def end(surface):
     """Write the frames at both ends of an arc, and the fields there."""
-    radii, series, x, t = load(surface.radii), surface.series, load(surface.start), load(surface.heading)
-    u, du = unit(Vec3(series[0, 0], series[0, 1], series[0, 2])), Vec3(series[1, 0], series[1, 1], series[1, 2])
+    radii, path, x, t = load(surface.radii), surface.path, load(surface.start), load(surface.heading)
+    u, du = unit(path_of(surface, 0)), path_of(surface, 1)
     first, last = divided(divided(x, radii), radii), divided(u, radii)
     heading = unit(multiplied(du - dot(u, du) * u, radii))
     store_ends(surface, unit(first), multiplied(u, radii), heading, unit(last))
-    store_fields(surface, series[0, 3], series[1, 3], series[0, 4], series[1, 4])
+    store_fields(surface, path[0, 3], path[1, 3], path[0, 4], path[1, 4])
     store_bend(surface.bend, radii, first, t)
     store_bend(surface.end_bend, radii, last, heading)
 
@@ -226,4 +247,4 @@ def store_bend(bend, radii, gradient, t):
     bend[0], bend[1] = dot(turned, t) / size, dot(turned, cross(gradient, t)) / (size * size)
 
 
-follow = bound_kernel(follow_geodesic, begin=begin, expand=expand, end=end)
+follow = bound_kernel(follow_geodesic, begin=begin, pull_at=pull_at, end=end)

@@ -1,97 +1,104 @@
-"""Geodesics of a surface by Taylor series, with their Jacobi fields.
+"""Geodesics of a surface with their Jacobi fields, by Stoermer's rule and extrapolation.
 
-A kind of surface expands five functions of the length s along a geodesic: three that determine its point, and two
-solutions y of Jacobi's equation,
+In coordinates x in which their acceleration is a function of x alone, a geodesic and two solutions y of Jacobi's
+equation satisfy
 
-    y'' = -K y,    y = 1, y' = 0    and    y = 0, y' = 1    at the start,
+    x'' = a(x),    y'' = -K(x) y,    y = 1, y' = 0    and    y = 0, y' = 1    at the start,
 
-where K is Gauss' curvature, and y the distance of a neighboring geodesic.  Products of series are sums, and for the
-power h = w^p of a series w,
+where K is Gauss' curvature, and y the distance of a neighboring geodesic.  Over a step H, Stoermer's rule with n parts
+has errors in even powers of H / n; those for n = 1, 2, 3 ... are extrapolated to 0 (Aitken and Neville) until two
+results agree, or over half of the step if they do not.
 
-    k w_0 h_k = sum_j (p j - (k - j)) w_j h_(k-j),    j = 1 ... k.
-
-The steps are as long as the last two coefficients allow.
-
-Source: Jorba and Zou, Experimental Mathematics 14 (2005): order and steps of Taylor's method.
+Source: Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, 2nd edition (1993), section II.14,
+extrapolation methods for second order differential equations.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-from multibody_cli.cables.surface import FUNCTIONS, ORDER
+from multibody_cli.cables.surface import ROWS, path_of
 from multibody_cli.kernel import formula, kernel_parameter, template
-
-FINE, COARSE_ORDER = 1e-9, 9
-"""Accuracy from which series have fewer terms, and their highest power."""
+from multibody_cli.spatial.products import ZERO
 
 STEPS = 1000
 """Most steps along an arc."""
 
 
+class Pull(NamedTuple):
+    """The acceleration a, and K with the opposite sign."""
+
+    acceleration: Any
+    stiffness: Any
+
+
 @kernel_parameter
 def begin(surface) -> None:
-    """Write the values and first derivatives of all functions at the start of the arc."""
+    """Write x, x', y and y' at the start of the arc, and constants of the geodesic."""
 
 
 @kernel_parameter
-def expand(surface) -> None:
-    """Write the coefficients of all functions, from their values and first derivatives."""
+def pull_at(surface, x) -> Any:
+    """The `Pull` at x."""
 
 
 @kernel_parameter
 def end(surface) -> None:
-    """Write the end of the arc from the values and first derivatives there."""
+    """Write the end of the arc from x, x', y and y' there."""
 
 
-@template(begin, expand, end)
+@template(begin, pull_at, end)
 def follow_geodesic(surface):
     """Write the end of the geodesic and its Jacobi fields."""
     begin(surface)
-    series, order, rest, steps = surface.series, order_of(surface), surface.arc, 0
-    series[0, 3], series[1, 3], series[0, 4], series[1, 4] = 1.0, 0.0, 0.0, 1.0
+    path, rest, longest, steps = surface.path, surface.arc, math.inf, 0
     while abs(rest) > 0.0 and steps < STEPS:
-        expand(surface)
-        h = math.copysign(min(abs(rest), longest_step(surface)), rest)
-        for i in range(FUNCTIONS):
-            value, slope = series[order, i], 0.0
-            for k in range(order - 1, -1, -1):
-                slope = slope * h + value
-                value = value * h + series[k, i]
-            series[0, i], series[1, i] = value, slope
-        rest, steps = rest - h, steps + 1
+        step, steps = math.copysign(min(abs(rest), longest), rest), steps + 1
+        if extrapolate(surface, step):
+            rest -= step
+            for i in range(5):
+                path[0, i] += surface.table[0, i]
+                path[1, i] += surface.table[0, i + 5]
+        else:
+            longest = 0.5 * abs(step)
     end(surface)
 
 
-@formula
-def longest_step(surface):
-    """The step behind which the last two terms of the point and of both solutions y are round-off.
+@template(pull_at)
+def extrapolate(surface, step) -> bool:
+    """Write the changes of x, y, x' and y' over a step to the first row of the table; return whether they converge."""
+    path, table, error = surface.path, surface.table, math.inf
+    start, slope = path_of(surface, 0), path_of(surface, 1)
+    first, y, z, n = pull_at(surface, start), path[0, 3], path[0, 4], 0
+    while error > surface.accuracy and n < ROWS:
+        n += 1
+        h = step / n
+        dx, dy, dz, v = ZERO, 0.0, 0.0, slope + (0.5 * h) * first.acceleration
+        p, q = path[1, 3] + 0.5 * h * first.stiffness * y, path[1, 4] + 0.5 * h * first.stiffness * z
+        for i in range(n):
+            dx, dy, dz = dx + h * v, dy + h * p, dz + h * q
+            now, part = pull_at(surface, start + dx), h if i < n - 1 else 0.5 * h
+            v = v + part * now.acceleration
+            p, q = p + part * now.stiffness * (y + dy), q + part * now.stiffness * (z + dz)
+        v = v - slope
+        row = table[n - 1]
+        row[0], row[1], row[2], row[3], row[4] = dx.x, dx.y, dx.z, dy, dz
+        row[5], row[6], row[7], row[8], row[9] = v.x, v.y, v.z, p - path[1, 3], q - path[1, 4]
+        for j in range(n - 1, 0, -1):
+            factor = j * j / (n * n - j * j)
+            for i in range(10):
+                table[j - 1, i] = table[j, i] + factor * (table[j, i] - table[j - 1, i])
+        if n > 1:
+            error = difference(surface)
+    return error <= surface.accuracy
 
-    A series of a point, or of one y, may converge where others do not: y is rho along a meridian of a torus.
-    """
-    series, order, last, before, scale = surface.series, order_of(surface), 0.0, 0.0, 0.0
+
+@formula
+def difference(surface):
+    """The difference of the two results of highest order, relative to the sizes of x and of both solutions y."""
+    path, table, largest, size = surface.path, surface.table, 0.0, 0.0
     for i in range(3):
-        last, before = max(last, abs(series[order, i])), max(before, abs(series[order - 1, i]))
-        scale = max(scale, abs(series[0, i]))
-    one, other = max(abs(series[0, 3]), 1.0), max(abs(series[0, 4]), surface.radii[1])
-    last = max(last / scale, max(abs(series[order, 3]) / one, abs(series[order, 4]) / other))
-    before = max(before / scale, max(abs(series[order - 1, 3]) / one, abs(series[order - 1, 4]) / other))
-    return min(
-        (surface.accuracy / last) ** (1.0 / order) if last > 0.0 else math.inf,
-        (surface.accuracy / before) ** (1.0 / (order - 1)) if before > 0.0 else math.inf,
-    )
-
-
-@formula
-def order_of(surface):
-    """Highest power of the series."""
-    return ORDER if surface.accuracy < FINE else COARSE_ORDER
-
-
-@formula
-def add_power(series, power, base, exponent, k):
-    """Write coefficient k > 0 of a power of a series."""
-    total = 0.0
-    for j in range(1, k + 1):
-        total += (exponent * j - (k - j)) * series[j, base] * series[k - j, power]
-    series[k, power] = total / (k * series[0, base])
+        largest, size = max(largest, abs(table[0, i] - table[1, i])), max(size, abs(path[0, i]))
+    one, other = abs(table[0, 3] - table[1, 3]), abs(table[0, 4] - table[1, 4])
+    return max(largest / size, max(one / max(abs(path[0, 3]), 1.0), other / max(abs(path[0, 4]), surface.radii[1])))

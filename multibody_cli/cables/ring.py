@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 
 from multibody_cli.cables.arcs import ROUGH, begin_of_line, complete, end_of_line
-from multibody_cli.cables.circle import TINY
 from multibody_cli.cables.torus import is_cut, settle
 from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, store
@@ -23,6 +22,9 @@ from multibody_cli.spatial.products import dot, transposed_times
 
 NEARLY_FLAT = 0.05
 """Normal curvature, relative to that of the tube, below which arcs are divided anew as the tube grows."""
+
+NARROWINGS = 20
+"""Most steps to the point of an arc next to the axis."""
 
 FLAT = 1e-3
 """Normal curvature, relative to that of the tube, below which an arc is not divided."""
@@ -150,21 +152,51 @@ def hollow(surface):
 
 @kernel
 def divide(one, other, body) -> bool:
-    """Divide an arc that leaves the tube between its ends, by a parabola for its normal curvature."""
-    least, arc, r = hollow(one), one.arc, one.radii[1]
+    """Divide an arc that leaves the tube between its ends; return whether it does.
+
+    Where it is next to the axis, k r = least + (3 c^2 R rho'' / rho^4) s^2 / 2.
+    """
+    R, r, arc, least = one.radii[0], one.radii[1], one.arc, hollow(one)
     if least < 0.0:
-        begin, end = math.sqrt(max(one.bend[0] * r - least, 0.0)), math.sqrt(max(one.end_bend[0] * r - least, 0.0))
-        scale, flat = arc / max(begin + end, TINY), math.sqrt(-least)
-        other.arc = scale * kept(end, flat)
+        inner = arc_to_innermost(one, body)
+        c = abs(one.start[0] * one.heading[1] - one.start[1] * one.heading[0])
+        rho = max(R - r, c)
+        bend = least * (R - rho) / (r * r) + c * c / rho**3
+        flat = math.sqrt(2.0 * -least / (3.0 * c * c * R * bend / rho**4))
+        other.arc = kept(arc - inner, flat)
         one.arc = arc - other.arc
         complete(one, body, ROUGH)
         other.touches = 1
         store(other.start, load(one.end))
         store(other.heading, load(one.end_heading))
-        one.arc = scale * kept(begin, flat)
+        one.arc = kept(inner, flat)
         complete(one, body, ROUGH)
         complete(other, body, ROUGH)
     return least < 0.0
+
+
+@formula
+def arc_to_innermost(surface, body):
+    """Length of an arc up to its point next to the axis, by false position for rho rho'; the arc ends there."""
+    P, t, low, high = load(surface.start), load(surface.heading), 0.0, surface.arc
+    below, above, steps, place, rate = P.x * t.x + P.y * t.y, outwards(surface), 0, high, outwards(surface)
+    while abs(rate) > ROUGH * surface.radii[0] and steps < NARROWINGS:
+        place, steps = low - below * (high - low) / (above - below), steps + 1
+        surface.arc = place
+        complete(surface, body, ROUGH)
+        rate = outwards(surface)
+        if rate < 0.0:
+            low, below, above = place, rate, 0.5 * above
+        else:
+            high, above, below = place, rate, 0.5 * below
+    return place
+
+
+@formula
+def outwards(surface):
+    """rho rho' at the end of an arc."""
+    Q, s = load(surface.end), load(surface.end_heading)
+    return Q.x * s.x + Q.y * s.y
 
 
 @formula

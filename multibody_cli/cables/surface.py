@@ -20,9 +20,10 @@ import numpy as np
 from multibody_cli.kernel import formula
 from multibody_cli.spatial.memory import store
 from multibody_cli.spatial.products import dot
+from multibody_cli.spatial.values import Vec3
 
-ORDER, FUNCTIONS, SERIES = 16, 5, 8
-"""Of the series along geodesics: highest power, number of functions that are integrated, and number of all."""
+ROWS = 9
+"""Most rows of the extrapolation along geodesics."""
 
 SURFACE = np.dtype(
     [
@@ -71,7 +72,8 @@ SURFACE = np.dtype(
         ("leave_slide", "f8", 3),
         ("accuracy", "f8"),  # of the next geodesic, relative to the size of the surface
         ("invariant", "f8"),  # of a geodesic
-        ("series", "f8", (ORDER + 1, SERIES)),  # coefficients of powers of the length along a geodesic
+        ("path", "f8", (2, 5)),  # along a geodesic: coordinates and both solutions y, and their derivatives
+        ("table", "f8", (ROWS, 10)),  # their changes over a step
     ]
 )
 
@@ -128,3 +130,18 @@ def store_fields(surface, a, da, b, db):
     """Write y and y' at the end of both solutions of Jacobi's equation."""
     jacobi = surface.jacobi
     jacobi[0], jacobi[1], jacobi[2], jacobi[3] = a, da, b, db
+
+
+@formula
+def begin_path(surface, x, dx):
+    """Write the coordinates of the start of a geodesic and their derivatives, and those of both solutions y."""
+    path = surface.path
+    path[0, 0], path[0, 1], path[0, 2], path[0, 3], path[0, 4] = x.x, x.y, x.z, 1.0, 0.0
+    path[1, 0], path[1, 1], path[1, 2], path[1, 3], path[1, 4] = dx.x, dx.y, dx.z, 0.0, 1.0
+
+
+@formula
+def path_of(surface, order):
+    """The coordinates along a geodesic, or their derivatives for the order 1."""
+    path = surface.path
+    return Vec3(path[order, 0], path[order, 1], path[order, 2])

@@ -5,11 +5,12 @@ cuts the tube, or crosses this plane outside.  The first approximation is the ar
 tube at an azimuth, that of the point of the line next to the middle of the tube, or where the way through points of the
 middle is shortest.
 
-Along a geodesic of unit speed, with the azimuth phi and the constant c = rho^2 phi' of Clairaut,
+Along a geodesic of unit speed, with the azimuth phi, the constant c = rho^2 phi' of Clairaut and the point m of the
+middle of the tube next to x,
 
-    rho'' = m (rho - R) + c^2 / rho^3,    z'' = m z,    m r^2 = c^2 R / rho^3 - 1,    K r^2 = 1 - R / rho
+    x'' = -k (x - m) / r,    k r = 1 - c^2 R / rho^3,    K r^2 = 1 - R / rho
 
-where K is Gauss' curvature.
+where k is the normal curvature, and K Gauss' curvature.
 """
 
 from __future__ import annotations
@@ -17,27 +18,35 @@ from __future__ import annotations
 import math
 
 from multibody_cli.cables.circle import AMBIGUOUS, ON_SURFACE, TINY
+from multibody_cli.cables.clairaut import integrate, turns_back
 from multibody_cli.cables.cylinder import helix
-from multibody_cli.cables.geodesics import add_power, follow_geodesic, order_of
-from multibody_cli.cables.surface import norm, store_ends, store_fields, store_start, unit
+from multibody_cli.cables.geodesics import Pull, follow_geodesic
+from multibody_cli.cables.surface import begin_path, norm, path_of, store_ends, store_fields, store_start, unit
 from multibody_cli.kernel import bound_kernel, formula, kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spatial.values import Vec3
 
-P1, P2, P3 = 5, 6, 7
-"""Numbers of the series of 1 / rho, 1 / rho^2 and 1 / rho^3."""
-
 Z = Vec3(0.0, 0.0, 1.0)
 
 SAMPLES, REFINEMENTS = 16, 8
-"""Values among which a minimum is searched, and steps of Newton's method from the best one."""
+"""Values among which a minimum is searched, and most steps of Newton's method from the best one."""
+
+NEAR = 1e-7
+"""Step, relative to its bounds, behind which the next one is round-off."""
+
+
+@formula
+def off_axis(x):
+    """Distance of a point from the axis."""
+    return math.sqrt(x.x * x.x + x.y * x.y)
 
 
 @formula
 def depth(x, R):
-    """Distance of a point from the middle of the tube."""
-    return math.sqrt((math.sqrt(x.x * x.x + x.y * x.y) - R) ** 2 + x.z * x.z)
+    """Square of the distance of a point from the middle of the tube."""
+    off = off_axis(x) - R
+    return off * off + x.z * x.z
 
 
 @formula
@@ -68,7 +77,7 @@ def sign(a):
 @kernel
 def first_cut(surface, p, d) -> float:
     """The part of the line from p along d at which it is deepest in the tube for the first time; -1 if it misses it."""
-    R, limit = surface.radii[0], surface.radii[1] * (1.0 - ON_SURFACE)
+    R, limit = surface.radii[0], (surface.radii[1] * (1.0 - ON_SURFACE)) ** 2
     low, high = within(surface, p, d)
     if low >= high:
         return -1.0
@@ -87,12 +96,14 @@ def first_cut(surface, p, d) -> float:
 @formula
 def deepest(p, d, R, part, low, high):
     """The part of the line between two bounds at which it comes next to the middle of the tube, by Newton's method."""
-    for _ in range(REFINEMENTS):
-        x = p + part * d
-        rho, along = max(math.hypot(x.x, x.y), TINY), x.x * d.x + x.y * d.y
+    moved, steps = math.inf, 0
+    while moved > NEAR * (high - low) and steps < REFINEMENTS:
+        x, before, steps = p + part * d, part, steps + 1
+        rho, along = max(off_axis(x), TINY), x.x * d.x + x.y * d.y
         slope = dot(x, d) - R * along / rho
-        bend = dot(d, d) - R * ((d.x * d.x + d.y * d.y) / rho - along * along / rho**3)
+        bend = dot(d, d) - R * (d.x * d.x + d.y * d.y - (along / rho) ** 2) / rho
         part = min(max(part - slope / bend, low), high) if bend > 0.0 else part
+        moved = abs(part - before)
     return part
 
 
@@ -112,7 +123,9 @@ def shortest_azimuth(p, q, R):
         if length < least:
             azimuth, least = math.tau * k / SAMPLES, length
     low, high = azimuth - math.tau / SAMPLES, azimuth + math.tau / SAMPLES
-    for _ in range(REFINEMENTS):
+    moved, steps = math.inf, 0
+    while moved > NEAR and steps < REFINEMENTS:
+        before, steps = azimuth, steps + 1
         e, f = Vec3(math.cos(azimuth), math.sin(azimuth), 0.0), Vec3(-math.sin(azimuth), math.cos(azimuth), 0.0)
         from_p, from_q = norm(R * e - p), norm(R * e - q)
         a, b = (1.0 / max(from_p, TINY)) * (R * e - p), (1.0 / max(from_q, TINY)) * (R * e - q)
@@ -121,13 +134,14 @@ def shortest_azimuth(p, q, R):
         low, high = azimuth if slope < 0.0 else low, high if slope < 0.0 else azimuth
         azimuth = azimuth - slope / bend if bend > 0.0 else low
         azimuth = azimuth if low < azimuth < high else 0.5 * (low + high)
+        moved = abs(azimuth - before)
     return azimuth
 
 
 @formula
 def in_plane(x, R):
     """Whether a point is in the plane of the ring, outside of it: above and below, the way through the hole differs."""
-    return abs(x.z) < AMBIGUOUS * R and math.hypot(x.x, x.y) > R
+    return abs(x.z) < AMBIGUOUS * R and off_axis(x) > R
 
 
 @kernel
@@ -135,13 +149,13 @@ def approach(surface, p, q):
     """Write an approximation of the arc between lines to two points."""
     R, r, d = surface.radii[0], surface.radii[1], q - p
     surface.touches, surface.doubtful, surface.arc = 0, 0, 0.0
-    if min(depth(p, R), depth(q, R)) < r * (1.0 - ON_SURFACE):
+    if min(depth(p, R), depth(q, R)) < (r * (1.0 - ON_SURFACE)) ** 2:
         surface.doubtful = 1
         return
     x, outside = p, p.z * q.z < 0.0
     if outside:
         x = p + (p.z / (p.z - q.z)) * d
-        outside = math.hypot(x.x, x.y) > R
+        outside = off_axis(x) > R
     if outside:
         azimuth = shortest_azimuth(p, q, R)
     else:
@@ -165,68 +179,65 @@ def approach(surface, p, q):
 @formula
 def settle(surface, x, t):
     """Write the start near x with a direction near t."""
-    middle = (surface.radii[0] / math.hypot(x.x, x.y)) * Vec3(x.x, x.y, 0.0)
-    normal = unit(x - middle)
+    normal = normal_at(surface, x)
+    middle = (surface.radii[0] / off_axis(x)) * Vec3(x.x, x.y, 0.0)
     store_start(surface, middle + surface.radii[1] * normal, normal, t)
 
 
 # --- geodesics --------------------------------------------------------------------------------------------------------
 @formula
-def begin(surface):
-    """Write rho, z, phi and their derivatives, and the constant of Clairaut."""
-    x, t, series = load(surface.start), load(surface.heading), surface.series
-    rho = math.hypot(x.x, x.y)
-    surface.invariant = x.x * t.y - x.y * t.x
-    series[0, 0], series[0, 1], series[0, 2] = rho, x.z, 0.0
-    series[1, 0], series[1, 1], series[1, 2] = (x.x * t.x + x.y * t.y) / rho, t.z, surface.invariant / rho**2
+def normal_at(surface, x):
+    """The normal at a point of the surface, or near it."""
+    return unit(x - (surface.radii[0] / off_axis(x)) * Vec3(x.x, x.y, 0.0))
 
 
 @formula
-def expand(surface):
-    """Write the series of rho, z, phi, y and the powers of rho."""
-    series, R, r, c = surface.series, surface.radii[0], surface.radii[1], surface.invariant
-    pull, square = c * c * R / r**2, 1.0 / r**2
-    rho = series[0, 0]
-    series[0, P1], series[0, P2], series[0, P3] = 1.0 / rho, 1.0 / rho**2, 1.0 / rho**3
-    for k in range(order_of(surface) - 1):
-        if k > 0:
-            add_power(series, P1, 0, -1.0, k)
-            add_power(series, P2, 0, -2.0, k)
-            add_power(series, P3, 0, -3.0, k)
-        out, up, a, b = 0.0, 0.0, 0.0, 0.0
-        for j in range(k + 1):
-            p, q = series[k - j, P3], series[k - j, P1]
-            out, up = out + p * series[j, 0], up + p * series[j, 1]
-            a, b = a + q * series[j, 3], b + q * series[j, 4]
-        scale, ring = 1.0 / ((k + 1) * (k + 2)), R if k == 0 else 0.0
-        out = pull * (out - R * series[k, P3]) - square * (series[k, 0] - ring) + c * c * series[k, P3]
-        series[k + 2, 0], series[k + 2, 1] = scale * out, scale * (pull * up - square * series[k, 1])
-        series[k + 1, 2] = c * series[k, P2] / (k + 1)
-        series[k + 2, 3] = scale * square * (R * a - series[k, 3])
-        series[k + 2, 4] = scale * square * (R * b - series[k, 4])
-    series[order_of(surface), 2] = 0.0
+def begin(surface):
+    """Write the start of the geodesic, and the constant of Clairaut."""
+    x, t = load(surface.start), load(surface.heading)
+    surface.invariant = x.x * t.y - x.y * t.x
+    begin_path(surface, x, t)
+
+
+@formula
+def pull_at(surface, x):
+    """x'' and -K."""
+    R, r, c = surface.radii[0], surface.radii[1], surface.invariant
+    part = 1.0 / off_axis(x)
+    inwards, m = 1.0 - R * part, (c * c * R * part * part * part - 1.0) / (r * r)
+    return Pull(m * Vec3(inwards * x.x, inwards * x.y, x.z), -inwards / (r * r))
 
 
 @formula
 def end(surface):
     """Write the frames at both ends of an arc, and the fields there."""
-    x, t, series, R, r = load(surface.start), load(surface.heading), surface.series, surface.radii[0], surface.radii[1]
-    rho, first, c = series[0, 0], math.hypot(x.x, x.y), surface.invariant
-    e = (1.0 / first) * Vec3(x.x, x.y, 0.0)
-    C, S = math.cos(series[0, 2]), math.sin(series[0, 2])
-    out, round_axis = Vec3(C * e.x - S * e.y, S * e.x + C * e.y, 0.0), Vec3(-S * e.x - C * e.y, C * e.x - S * e.y, 0.0)
-    heading = unit(series[1, 0] * out + (c / rho) * round_axis + series[1, 1] * Z)
-    normal, end_normal = unit((first - R) * e + x.z * Z), unit((rho - R) * out + series[0, 1] * Z)
-    store_ends(surface, normal, rho * out + series[0, 1] * Z, heading, end_normal)
-    store_fields(surface, series[0, 3], series[1, 3], series[0, 4], series[1, 4])
-    store_bend(surface.bend, R, r, first, c / first, cross(normal, t), Vec3(-e.y, e.x, 0.0))
-    store_bend(surface.end_bend, R, r, rho, c / rho, cross(end_normal, heading), round_axis)
+    x, t, path, c = load(surface.start), load(surface.heading), surface.path, surface.invariant
+    z, s, R, r = path_of(surface, 0), path_of(surface, 1), surface.radii[0], surface.radii[1]
+    normal, end_normal = normal_at(surface, x), normal_at(surface, z)
+    heading = unit(s - dot(end_normal, s) * end_normal)
+    store_ends(surface, normal, z, heading, end_normal)
+    store_fields(surface, path[0, 3], path[1, 3], path[0, 4], path[1, 4])
+    store_bend(surface.bend, R, r, c, x, cross(normal, t))
+    store_bend(surface.end_bend, R, r, c, z, cross(end_normal, heading))
 
 
 @formula
-def store_bend(bend, R, r, rho, along, across, round_axis):
-    """Write the normal curvature and the geodesic torsion, for the component of the direction round the axis."""
-    bend[0], bend[1] = (1.0 - R * along * along / rho) / r, -R * along * dot(across, round_axis) / (r * rho)
+def store_bend(bend, R, r, c, x, across):
+    """Write the normal curvature and the geodesic torsion at x of a geodesic, for the direction across it."""
+    part = 1.0 / off_axis(x)
+    bend[0] = (1.0 - R * c * c * part * part * part) / r
+    bend[1] = -R * c * (x.x * across.y - x.y * across.x) * part * part * part / r
 
 
-follow = bound_kernel(follow_geodesic, begin=begin, expand=expand, end=end)
+follow_steps = bound_kernel(follow_geodesic, begin=begin, pull_at=pull_at, end=end)
+
+
+@kernel
+def follow(surface):
+    """Write the end of the geodesic from the start of an arc, and its Jacobi fields."""
+    begin(surface)
+    if turns_back(surface):
+        follow_steps(surface)
+    else:
+        integrate(surface)
+        end(surface)

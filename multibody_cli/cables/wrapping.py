@@ -47,8 +47,9 @@ ROUNDS = 10
 STEPS = 30
 """Largest number of steps of Newton's method."""
 
-THIN, GROWTH = 0.05, 40
-"""Part of their radius from which tubes grow where a solution from the first approximation fails, and steps."""
+THIN, GROWTHS = 0.05, (8, 40)
+"""Part of their radius from which tubes grow where a solution from the first approximation fails, and steps: more where
+few fail."""
 
 CONVERGED = 1e-7
 """Step, relative to the size of the surface, behind which the next one is round-off."""
@@ -124,7 +125,10 @@ def wrap_in_a_row(points, first, last, bodies, a, b):
         surface = surfaces[entries[k].surface]
         surface.touches, surface.doubtful = 0, 0
     sweep(points, first, last, bodies, a, b, False)
-    if not touch_and_leave(points, first, last, bodies, a, b) and not grow(points, first, last, bodies, a, b):
+    solved, tries = touch_and_leave(points, first, last, bodies, a, b), 0
+    while not solved and tries < len(GROWTHS):
+        solved, tries = grow(points, first, last, bodies, a, b, GROWTHS[tries]), tries + 1
+    if not solved:
         for k in range(first, last):
             surface = surfaces[entries[k].surface]
             surface.doubtful = 1
@@ -169,15 +173,15 @@ def has_ring(points, first, last):
 
 
 @kernel
-def grow(points, first, last, bodies, a, b) -> bool:
-    """Compute the arcs while the tubes of all tori grow to their size; return whether this succeeds."""
+def grow(points, first, last, bodies, a, b, growth) -> bool:
+    """Compute the arcs while the tubes of all tori grow to their size in some steps; return whether this succeeds."""
     for k in range(first, last):
         points.surfaces[points.entries[k].surface].touches = 0
-    for n in range(1, GROWTH + 1):
+    for n in range(1, growth + 1):
         for k in range(first, last):
             surface = points.surfaces[points.entries[k].surface]
             if surface.twin:
-                thicken(surface, THIN ** (1.0 - n / GROWTH), bodies[points.entries[k].row])
+                thicken(surface, THIN ** (1.0 - n / growth), bodies[points.entries[k].row])
             if surface.twin < 0:
                 join_if_flat(points.surfaces[points.entries[k - 1].surface], surface, bodies[points.entries[k].row])
         if n == 1:

@@ -117,10 +117,19 @@ def test_paths_with_two_arcs_are_shortest(shape):
     assert twice == 4
 
 
-@pytest.mark.parametrize("shape", ["ring", "thin"])
+@every_shape
 @pytest.mark.nightly
 def test_a_thousand_random_paths_are_shortest(shape):
     check_random_paths(shape, 1000, 6)
+
+
+@every_shape
+def test_random_paths_are_solved(shape):
+    """Also those that leave a thick tube between two arcs; few fail that begin or end beside the plane of the ring."""
+    rng, path = np.random.default_rng(7), ring(shape)
+    refused = [points for points in (ends(shape, rng) for _ in range(2000)) if path.between(*points)[2] < 0.0]
+    assert len(refused) <= 4
+    assert all(min(abs(a[2]), abs(b[2])) < 0.06 for a, b in refused)
 
 
 # --- continuity -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Geodesics by Taylor series: against an integration in space, and their constants."""
+"""Geodesics by extrapolation and by integrals: against an integration in space, each other, and differences."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from geodesics import Level, quadric, torus
 from scipy.integrate import solve_ivp
 from wrapped import Path
 
-from multibody_cli.cables import ellipsoid
 from multibody_cli.cables import torus as torus_surface
-from multibody_cli.cables.geodesics import longest_step
-from multibody_cli.cables.surface_kinds import SurfaceCode, follow, settle
+from multibody_cli.cables.surface_kinds import follow, settle
 from multibody_cli.kernel import kernel
 from multibody_cli.spatial.values import Vec3
 
@@ -37,24 +35,9 @@ def start_at(surface, given):
 
 
 @kernel
-def first_step_on_ellipsoid(surface):
-    """Write the series at the start of the arc and return the length of the first step."""
-    ellipsoid.begin(surface)
-    surface.series[0, 3], surface.series[1, 3], surface.series[0, 4], surface.series[1, 4] = 1.0, 0.0, 0.0, 1.0
-    ellipsoid.expand(surface)
-    return longest_step(surface)
-
-
-@kernel
-def first_step_on_torus(surface):
-    """Write the series at the start of the arc and return the length of the first step."""
-    torus_surface.begin(surface)
-    surface.series[0, 3], surface.series[1, 3], surface.series[0, 4], surface.series[1, 4] = 1.0, 0.0, 0.0, 1.0
-    torus_surface.expand(surface)
-    return longest_step(surface)
-
-
-FIRST_STEPS = {SurfaceCode.ELLIPSOID: first_step_on_ellipsoid, SurfaceCode.TORUS: first_step_on_torus}
+def follow_by_steps(surface):
+    """Write the end of a geodesic of a torus, and its Jacobi fields, by extrapolation."""
+    torus_surface.follow_steps(surface)
 
 
 class Arc:
@@ -110,17 +93,29 @@ def test_ends_are_those_of_an_integration_in_space(kind):
 
 @every_surface
 @pytest.mark.parametrize("accuracy", [1e-6, 1e-8, 1e-10])
-def test_steps_have_their_accuracy(kind, accuracy):
-    """Terms fall by q = accuracy^(1 / order) < 0.3 a power from the last one, which is `accuracy`: q / (1 - q) < 0.4.
-
-    A term may exceed those beside it, where these have opposite parity or change their sign: hence 1 in place of 0.4.
-    """
+def test_arcs_have_their_accuracy(kind, accuracy):
+    """Those of one step: over several, errors grow with the distance of neighboring geodesics."""
     for arc in arcs(kind):
-        arc.follow(accuracy=accuracy)
-        start_at(arc.record, np.concatenate([arc.x, arc.t]))
-        arc.length = min(FIRST_STEPS[arc.record["kind"]](arc.record), abs(arc.length))
+        longest = 0.3 * min(np.array(arc.record["radii"]))
+        arc.length = min(max(arc.length, -longest), longest)
         error = np.linalg.norm(arc.follow(accuracy=accuracy)[0] - arc.follow()[0])
         assert error < (accuracy + EXACT) * np.linalg.norm(arc.record["radii"])
+
+
+@pytest.mark.parametrize("kind", ["torus", "thick torus"])
+def test_integrals_of_clairaut_have_the_ends_and_fields_of_steps(kind):
+    """Along random arcs of up to three radii of the tube, and along the meridian.  Those that turn back have steps."""
+    rng, major, minor, integrated = np.random.default_rng(5), 0.3, SURFACES[kind][0]["minor_radius"], 0
+    cases = [(rng.normal(size=3), rng.normal(size=3), minor * rng.uniform(-3.0, 3.0)) for _ in range(60)]
+    for x, t, length in [*cases, ((0.1, 0.0, 0.0), (0.0, 0.0, 1.0), 0.4), ((0.6, 0.0, 0.0), (0.0, 0.0, 1.0), -0.3)]:
+        arc = Arc(kind, x, t, length)
+        one, fields = arc.follow(), np.array(arc.record["jacobi"])
+        integrated += int(major - abs(arc.record["invariant"]) > 1.08 * minor)
+        follow_by_steps(arc.record)
+        other = np.array([arc.record["end"], arc.record["end_heading"]])
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-10)
+        np.testing.assert_allclose(fields, arc.record["jacobi"], rtol=0.0, atol=1e-9 * (1.0 + np.abs(fields).max()))
+    assert integrated > 5
 
 
 @every_surface
