@@ -9,6 +9,8 @@ and its friction impulse x has the law of a friction patch with one slip directi
 
     |x| <= h limit,   u = 0 inside,   x = -h limit sign(u) on the boundary.
 
+A point that moves in its body with a coordinate (`cables.moving`) adds f_k n_k . R p' dq/dt, with dq/dt = D . V.
+
 Terms are wrenches on bodies, so that accelerations for output and variational steps contain them as they are.  Passes
 over trees do not have these rows: an island with a brake is solved by rows.  An elimination would have to carry each
 row to the last common ancestor of its bodies, as `constraint_solver.row_elimination` does for equalities, and its state
@@ -17,20 +19,21 @@ with it.
 
 from __future__ import annotations
 
-from multibody_cli.cables.lines import is_passed, line_to, trace
+from multibody_cli.cables.lines import is_passed, line_to, moves, trace
+from multibody_cli.cables.moving import slope_of
 from multibody_cli.constraints.rows import write_point_force, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.kernel import kernel
 from multibody_cli.model import JointFriction
 from multibody_cli.spatial.memory import load, load_force, store_force
-from multibody_cli.spatial.products import shift_force, transposed_times
+from multibody_cli.spatial.products import dot, shift_force, transposed_times
 from multibody_cli.spatial.values import Force
 
 
 def most_terms(table: JointFriction) -> int:
-    """Return the largest number of terms of the rows of all brakes: two for each coordinate and for each line."""
+    """Return the largest number of terms of all brakes: two for a coordinate, and three for an end of a line."""
     points = table.brakes["last_point"] - table.brakes["first_point"]
-    return 2 * (len(table.brake_terms) + int(points.sum()))
+    return 2 * len(table.brake_terms) + 6 * int(points.sum())
 
 
 @kernel
@@ -48,11 +51,11 @@ def write_brake_rows(system, work, step, row, term) -> int:
         trace(points, brake.first_point, brake.last_point, work.bodies)
         for k in range(brake.first_point + 1, brake.last_point):
             if is_passed(points, k):
-                one, other = points.entries[i], points.entries[k]
-                if other.factor > 0.0:
+                factor = points.entries[k].factor
+                if factor > 0.0:
                     r, s, n, _ = line_to(points, i, k, work.bodies)
-                    term = write_point_force(terms, term, one.row, r, -other.factor * n)
-                    term = write_point_force(terms, term, other.row, s, other.factor * n)
+                    term = write_end(points, i, r, -factor * n, work.bodies, terms, term)
+                    term = write_end(points, k, s, factor * n, work.bodies, terms, term)
                 i = k
         for j in range(PER_CONTACT):
             rows[row + j].first_term = first
@@ -60,6 +63,25 @@ def write_brake_rows(system, work, step, row, term) -> int:
             rows[row + j].rate = rows[row + j].bias = 0.0
         row += PER_CONTACT
     return term
+
+
+@kernel
+def write_end(points, k, lever, force, bodies, terms, term) -> int:
+    """Write a force on entry k as terms of bodies, with that on the coordinate with which the point moves."""
+    entry = points.entries[k]
+    term = write_point_force(terms, term, entry.row, lever, force)
+    if moves(points, entry):
+        motion = points.motions[entry.motion]
+        term = write_dual_wrench(motion, dot(force, slope_of(motion, bodies[entry.row])), bodies, terms, term)
+    return term
+
+
+@kernel
+def write_dual_wrench(motion, force, bodies, terms, k) -> int:
+    """Write a force on the coordinate with which a point moves as terms of the bodies of its joint."""
+    W, at = force * load_force(motion), load(bodies[motion.frame].x)
+    k = write_wrench_at(motion.parent, -W, at, bodies, terms, k)
+    return write_wrench_at(motion.child, W, at, bodies, terms, k)
 
 
 @kernel

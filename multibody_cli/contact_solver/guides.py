@@ -16,13 +16,13 @@ import math
 from multibody_cli.constraints.capstan import grip_of
 from multibody_cli.constraints.elements import ROPES
 from multibody_cli.constraints.rows import write_wrench
-from multibody_cli.contact_solver.brakes import write_wrench_at
+from multibody_cli.contact_solver.brakes import write_dual_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.joint_friction import next_limit
 from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS
 from multibody_cli.kernel import kernel
 from multibody_cli.model import JointFriction
-from multibody_cli.spatial.memory import load, load_force
+from multibody_cli.spatial.memory import load_force
 
 
 def most_terms(table: JointFriction) -> int:
@@ -67,10 +67,7 @@ def write_share(of, share, points, bodies, terms, k) -> int:
     m = 0
     while points.motions[m].iv != of.iv:
         m += 1
-    motion = points.motions[m]
-    W, at = (share * of.coefficient) * load_force(motion), load(bodies[motion.frame].x)
-    k = write_wrench_at(motion.parent, -W, at, bodies, terms, k)
-    return write_wrench_at(motion.child, W, at, bodies, terms, k)
+    return write_dual_wrench(points.motions[m], share * of.coefficient, bodies, terms, k)
 
 
 @kernel

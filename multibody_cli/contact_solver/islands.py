@@ -141,7 +141,7 @@ def join_implicit_forces(system, groups):
 @kernel
 def join_brakes(system, articulation):
     """Merge the articulations on which the brake of a combination or of a path acts."""
-    table, entries = system.contacts.joint_friction, system.forces.points.entries
+    table, entries, motions = system.contacts.joint_friction, system.forces.points.entries, system.forces.points.motions
     patches = len(table.patches)
     for b in range(len(table.brakes)):
         brake, own = table.brakes[b], table.moved[patches + b]
@@ -153,6 +153,10 @@ def join_brakes(system, articulation):
         for k in range(brake.first_point, brake.last_point):
             if entries[k].row > 0:
                 join(articulation, own, entries[k].row)
+            if entries[k].motion >= 0:
+                for body in (motions[entries[k].motion].parent, motions[entries[k].motion].child):
+                    if body > 0:
+                        join(articulation, own, body)
 
 
 @kernel

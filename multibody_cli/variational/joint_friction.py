@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.cables.lines import length_of
+from multibody_cli.cables.moving import place_points
 from multibody_cli.constraints.capstan import displacement_at
 from multibody_cli.constraints.elements import ROPES
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, copy
@@ -203,7 +204,9 @@ def mean_rate_of_brake(system, brake, bodies, step, q, h) -> tuple[float, float]
         total += of.coefficient * mean_rate(tree, of, step, q, h)
         scale = max(scale, abs(of.coefficient) / tree.weights[of.dual])
     if brake.last_point > brake.first_point:
+        place_points(points, step.q)
         end = length_of(points, brake.first_point, brake.last_point, step.discrete_motions)
+        place_points(points, q)
         total += (end - length_of(points, brake.first_point, brake.last_point, bodies)) / h
         scale = tree.length
     return total, scale

@@ -66,6 +66,9 @@ def maximal_joints_for(system: System) -> MaximalJoints:
     if system.contacts:
         table = system.contacts.joint_friction
         row_coordinates.update(table.patches["dual"].tolist(), table.brake_terms["dual"].tolist())
+        for brake in table.brakes:
+            inside = range(brake["first_point"], brake["last_point"])
+            row_coordinates.update(int(one["iv"]) for one in system.forces.points.motions if one["entry"] in inside)
     rigid = len(tree.inboard_joints) == len(tree.links) and bool(np.all(tree.links["nv"][1:] == 6))
     table, coordinates = [], np.zeros_like(tree.driven)
     constraint_axes = np.zeros(len(tree.constraint_axes), CONSTRAINT_AXIS)

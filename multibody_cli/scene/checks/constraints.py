@@ -122,9 +122,10 @@ def _check_points(partial: PartialScene, path: NodePath, spec: EntrySpec) -> Non
         body = partial.scene.bodies.get(end.body)
         if body is not None and body.kind in ("affine", "point") and end.moving is not None:
             partial.report((*at, "moving"), f"points do not move in a body of kind `{body.kind}`: use a rigid body")
-        if isinstance(spec, PathSpec) and spec.friction:
-            reason = "moves in its body" if end.moving is not None else "is part of the path at times"
-            message = f"`friction` is not supported with a point that {reason}: use paths of their own for both"
+        if isinstance(spec, PathSpec) and spec.friction and isinstance(end, PathPoint) and end.range is not None:
+            message = (
+                "`friction` is not supported with the `range` of a point, where the length may jump: omit one of both"
+            )
             partial.report((*path, "friction"), message)
         if isinstance(spec, ConstraintSpec) and isinstance(end, PathPoint) and end.range is not None:
             partial.report((*at, "range"), "the length of a constraint does not jump: use a stiff spring")
