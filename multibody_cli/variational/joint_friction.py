@@ -221,7 +221,8 @@ def update_tensions(system, work, contact_work, step, h) -> bool:
         if joint_friction.grip[g] > 0.0:
             used = tension_at_end(work, contact_work.step, joint_friction, guide, g)
             of_rows = used - joint_friction.tension[g] - h * guide.pretension
-            change = step.constrained.row_states[guide.row].impulse - of_rows
+            row_state = step.constrained.row_states[guide.row]
+            change = row_state.impulse + row_state.lacking - of_rows
             if abs(change - joint_friction.tension_changes[g]) > TOLERANCE_FACTOR * step.settings.tolerance * abs(used):
                 joint_friction.tension_changes[g] = change
                 joint_friction.worst[0] = len(table.moved) - len(table.guides) + g

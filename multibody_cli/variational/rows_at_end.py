@@ -31,6 +31,26 @@ from multibody_cli.variational.constrained import clear_loop_coordinates, store_
 from multibody_cli.variational.discrete_motion import add_impulses, add_velocity_changes
 
 
+@template(correct)
+def begin_curved_rows(system, work, step, h):
+    """Compute the impulses that momenta of the velocities at the start of a run lack: those that turn one-sided rows.
+
+    The momenta of a step that has ended leave a row that curves by h b / 2, and the impulse of the next step includes
+    that of their projection (`constrained`).  The tension of a rope that slides is that of the whole step.
+    """
+    row_states = step.constrained.row_states
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        row_states[r].impulse = row.multiplier
+        row.residual = 0.5 * h * row.bias if row.one_sided and row.active == 1 else 0.0
+    correct(system, work, VELOCITY)
+    for r in range(len(work.rows)):
+        row = work.rows[r]
+        row_states[r].lacking = row.multiplier if row.one_sided and row.active == 1 else 0.0
+        row.multiplier = row_states[r].impulse
+    clear_impulses(work)
+
+
 @kernel
 def set_rebounds_of_step(work) -> float:
     """Set the rates with which one-sided rows leave their limits; return the largest relative change that they require.
@@ -84,6 +104,7 @@ def complete_rows(system, work, step, v, ledger, h):
     store_start_multipliers(work, constrained)
     dissipated = 0.0
     for r in range(len(rows)):
+        constrained.row_states[r].lacking = 0.0
         if rows[r].one_sided:
             rows[r].loss = constrained.row_states[r].dissipation
             dissipated += rows[r].loss

@@ -56,6 +56,7 @@ ROW_STATE = np.dtype(
         ("start_multiplier", "f8"),  # included in the applied wrenches at the start
         ("predicted", "f8"),  # impulse of the contact step, which accounts for its work
         ("anticipated", "f8"),  # impulse of the last projection of velocities, which that of positions repeats
+        ("lacking", "f8"),  # impulse of such a projection that is not in the momenta at the start, which are those of v
         ("impulse", "f8"),  # accumulated, without that of the start multiplier
         ("dissipation", "f8"),  # energy dissipated by a unilateral row, J
         ("is_active", "i8"),  # whether it is in the active set

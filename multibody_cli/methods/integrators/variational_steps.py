@@ -34,7 +34,7 @@ from multibody_cli.method_kernels import (
 from multibody_cli.methods.contract import Dynamics
 from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import System
-from multibody_cli.variational import arrivals, energy, step_forces
+from multibody_cli.variational import arrivals, energy, rows_at_end, step_forces
 from multibody_cli.variational.constrained import (
     add_violated_rows,
     correct_rows,
@@ -60,7 +60,6 @@ from multibody_cli.variational.joint_friction import (
 )
 from multibody_cli.variational.newton_constraints import solve_row_impulses_at_end
 from multibody_cli.variational.newton_forces import add_force_derivatives
-from multibody_cli.variational.rows_at_end import complete_rows as complete_rows_at_end
 from multibody_cli.variational.step import (
     account_start,
     begin_first_step,
@@ -179,7 +178,12 @@ def index_of_largest(tree, x):
     return index
 
 
-@template(*STEP, project_onto_constraints, finalize_output, resume_stepping)
+@optional_kernel_parameter
+def begin_curved_rows(system, work, step, h) -> None:
+    """Compute the impulses of ropes with friction that momenta of velocities lack: `rows_at_end.begin_curved_rows`."""
+
+
+@template(*STEP, begin_curved_rows, project_onto_constraints, finalize_output, resume_stepping)
 def take_variational_steps(system, state, work, scratch, h, start, first, count, fresh) -> int:
     """Take `count` steps of h; return how many ended valid, -1 if the accelerations at the start are not finite."""
     time, q, v, a = state.time, state.q, state.v, state.a
@@ -191,6 +195,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
         begin_first_step(system, work, step, time[0], q, v, a, step.start_powers)
         if not is_finite(a):
             return -1
+        begin_curved_rows(system, work, step, h)
         store_states(system.forces.states, state.z)
         store_energy(system, work, step, q, v)
     else:
@@ -284,7 +289,7 @@ def bind(
         bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else {}, is_implicit)
         for finder in root_finders
     ]
-    contacts = complete = losses = begin = guess = explicitly = None
+    contacts = complete = curved = losses = begin = guess = explicitly = None
     drives = bound_kernel(energy.compute_drive_powers, evaluate=dynamics.evaluate) if has_drives else None
     if is_implicit:
         explicitly = step_forces.evaluate_explicitly
@@ -312,7 +317,8 @@ def bind(
             evaluate=dynamics.evaluate,
             add_drive_powers=drives,
         )
-        complete = bound_kernel(complete_rows_at_end, correct=correct, account_impacts_of_step=of_step)
+        complete = bound_kernel(rows_at_end.complete_rows, correct=correct, account_impacts_of_step=of_step)
+        curved = bound_kernel(rows_at_end.begin_curved_rows, correct=correct) if has_joint_friction else None
     solve = bound_kernel(
         solve_step_once,
         solve_step_by_root_finder=solvers[0],
@@ -329,6 +335,7 @@ def bind(
         evaluate=dynamics.evaluate,
         impulse_response=response,
         complete_rows=complete,
+        begin_curved_rows=curved,
         evaluate_explicitly=explicitly,
         end_forces=step_forces.end_forces if is_implicit else None,
         add_drive_powers=drives,
