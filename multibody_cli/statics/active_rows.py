@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 
 from multibody_cli.initial.linearized_motion import motions, parts
 from multibody_cli.kernel import Flags, Floats
@@ -59,6 +58,8 @@ def _balance(forces: Floats, G: Floats, equality: Flags, touching: Flags, size: 
     active = equality.copy()
     if not touching.any():
         return multipliers(forces, G, active), active
+    from scipy.optimize import nnls  # on demand: it takes as long as the equilibrium of a mechanism
+
     N, x = motions(G[active]), np.zeros(len(G))
     own, left = (G[touching] @ N).T, -N.T @ forces
     factor = LEAST_NORM * np.abs(own).max(initial=0.0) * np.eye(own.shape[1])

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import linprog
 
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.statics.second_variation import scales, signs
@@ -91,6 +90,8 @@ def _null_space(G: Floats, n: int) -> Floats:
 
 def _reached(rows: Floats) -> Flags:
     """Return which of the coefficients c (k,) are other than 0 somewhere in the cone rows c >= 0 (m, k)."""
+    from scipy.optimize import linprog  # on demand: it takes as long as the equilibrium of a mechanism
+
     found, box = np.zeros(rows.shape[1], np.bool_), [(-1.0, 1.0)] * rows.shape[1]
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(lengths > 0.0, lengths, 1.0)

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from multibody_cli.contacts.contract import Records
 from multibody_cli.immutable import replace
@@ -143,6 +142,8 @@ class HeldPosition(Search):
 
     def _groups(self, q: Floats, G: Floats) -> list[Group]:
         """Return the groups; rows without a coordinate are those of their contact, or of no group."""
+        from scipy.sparse.csgraph import connected_components  # on demand
+
         M = self._mass_matrix(q, np.eye(len(self._free)))
         acts = G != 0.0
         for rows in self._rows_of_contacts:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,12 @@ def test_refusals(mbsim: Command, folder: Path, words: list[str], code: int, mes
     (folder / "rod.yaml").write_text(SCENE)
     ending = mbsim("equilibrium", "rod.yaml", *words)
     assert (ending.code, message in ending.stderr) == (code, True), ending.stderr
+
+
+def test_equilibria_and_modes_import_no_optimizer() -> None:
+    """It takes as long as a mechanism without limits and contacts, which needs none."""
+    modules = "multibody_cli.studies.statics.files, multibody_cli.studies.vibration.modes"
+    program = f"import sys, {modules}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "scipy.linalg" in done.stdout.split()
+    assert "scipy.optimize" not in done.stdout.split()
