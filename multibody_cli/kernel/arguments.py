@@ -128,6 +128,13 @@ def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype if dtype.type is not np.record else np.dtype((np.void, dtype))
 
 
+_address_at, _DATA = ctypes.c_size_t.from_address, object.__basicsize__
+"""Address of the data of an array: the first field of `PyArrayObject` behind the header, in NumPy's C interface.
+
+It takes an eighth of the time of `ndarray.ctypes.data`, which was most of that of a call from Python.
+"""
+
+
 def kind_of(value: Any) -> Any:
     """Return the kind of an argument.
 
@@ -143,7 +150,7 @@ def _write(value: Any, words: list[Any]) -> Any:
     """Append the words of an argument, and return its kind."""
     if isinstance(value, np.ndarray):
         kind = _array(value.dtype, value.ndim, value.flags.c_contiguous)
-        words.append(value.ctypes.data)
+        words.append(_address_at(id(value) + _DATA).value)
         words += value.shape
         if not kind.contiguous:
             words += value.strides

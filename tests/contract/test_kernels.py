@@ -375,6 +375,16 @@ def test_calls_pass_arrays_of_every_form():
                 np.testing.assert_allclose(out, expected, rtol=1e-14)
 
 
+def test_the_address_of_an_array_is_that_of_its_data():
+    """Of each form, as `ctypes` has it: empty, without axes, strided, transposed, of records, read-only."""
+    numbers = np.arange(12.0).reshape(3, 4)
+    records = np.zeros(3, [("a", "f8"), ("b", "i8")])
+    forms = [np.zeros(0), np.array(1.0), numbers, numbers[1:, 1], numbers.T, numbers[::-1], numbers != 0.0]
+    forms += [records, records[1:], records["b"], records.view(np.recarray)]
+    forms[2].flags.writeable = False
+    assert [Arguments((form,)).words[0] for form in forms] == [form.ctypes.data for form in forms]
+
+
 def test_arguments_that_kernels_do_not_take_are_refused():
     with pytest.raises(TypeError, match="a kernel takes numbers, arrays and tuples of these, not str"):
         Arguments(("word",))
