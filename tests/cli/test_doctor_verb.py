@@ -45,10 +45,11 @@ def test_a_rejected_scene_has_no_advice(mbsim: Command) -> None:
 
 
 def test_another_distribution_of_the_same_name_is_named(mbsim: Command, folder: Path, monkeypatch: pytest.MonkeyPatch):
-    assert not mbsim("doctor", "absent.yaml").stderr.startswith("warning")
+    (folder / "empty.yaml").write_text("")  # refused at once
+    assert not mbsim("doctor", "empty.yaml").stderr.startswith("warning")
     (folder / "mbsim-2.4.dist-info").mkdir()
     (folder / "mbsim-2.4.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: mbsim\nVersion: 2.4\n")
     monkeypatch.syspath_prepend(folder)
-    assert mbsim("doctor", "absent.yaml").stderr.startswith(
+    assert mbsim("doctor", "empty.yaml").stderr.startswith(
         "warning: the distribution `mbsim` 2.4, another program, is installed beside `multibody-cli`, "
     )
