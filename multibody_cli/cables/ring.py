@@ -87,11 +87,16 @@ def line_crosses_outside(surface, body, a, b):
 
 @formula
 def crosses_outside(surface):
-    """Whether an arc crosses the outermost circle of the tube, along which the angle of the tube is pi."""
+    """Whether an arc crosses the outermost circle of the tube, along which the angle of the tube is pi.
+
+    Where it turns back outside of the innermost circle, it crosses the plane of the ring there alone.
+    """
     P, Q, t, s = load(surface.start), load(surface.end), load(surface.heading), load(surface.end_heading)
+    turns_back = abs(surface.invariant) > surface.radii[0] - surface.radii[1]
     sense, begin = rising(surface, P, t), tube_angle(surface, P)
     turns = (sense * (tube_angle(surface, Q) - begin)) % math.tau
-    return sense * rising(surface, Q, s) > 0.0 and abs(begin + sense * turns) > math.pi
+    passes = sense * rising(surface, Q, s) > 0.0 and abs(begin + sense * turns) > math.pi
+    return passes or (turns_back and P.z * Q.z < 0.0)
 
 
 @formula

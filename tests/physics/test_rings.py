@@ -124,6 +124,16 @@ def test_a_thousand_random_paths_are_shortest(shape):
 
 
 @every_shape
+def test_a_path_does_not_cross_the_plane_of_the_ring_outside_and_turn_back(shape):
+    """Below the outermost circle, an arc whose constant of Clairaut is beyond R - r turns back."""
+    path = ring(shape)
+    _, _, shortest_line = path.between([1.171, 0.031, 0.281], [-0.088, -0.705, -0.02])
+    assert shortest_line > 0.0
+    for arc in arcs_of(path):
+        assert not crosses_outside(along(arc, np.linspace(0.0, 1.0, 60))[0], SHAPES[shape][0])
+
+
+@every_shape
 def test_random_paths_are_solved(shape):
     """Also those that leave a thick tube between two arcs; few fail that begin or end beside the plane of the ring."""
     rng, path = np.random.default_rng(7), ring(shape)
