@@ -100,7 +100,7 @@ class LargestOfRuns:
         self.added_energy = 0.0
         self.penetration = Largest(np.zeros(runs))
         self.mass = scales.mass
-        self.length = lengths_of(_by_run(samples.position, runs)[:, 0], scales.offset)
+        self.length = lengths_of(_by_run(samples.position, runs)[:, 0], scales.reach)
         self.loop_error = _largest(samples.constraint_error, runs)
         self.row_error = _largest(open_rows(samples.row_error, scales.rows), runs)
         w = samples.angular_velocity

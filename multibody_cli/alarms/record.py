@@ -68,8 +68,8 @@ class RecordScales(NamedTuple):
 
     Parameters
     ----------
-    offset
-        Largest distance of a center of mass from the origin of its body, m.
+    reach
+        Length of the mechanism, m; 0 if all bodies are points.
     weight
         Weight of all bodies, N.
     mass
@@ -82,7 +82,7 @@ class RecordScales(NamedTuple):
         Whether motions or constraints do work of any sign.
     """
 
-    offset: float
+    reach: float
     weight: float
     mass: float
     signs: Floats
@@ -96,7 +96,7 @@ def scales_of(model: Model) -> RecordScales:
     working = {account.cause for account in names.accounts if account.kind == "work"}
     constrained = {f"{entry.section}/{path_component(entry.name)}" for entry in names.constraint_entries}
     return RecordScales(
-        float(np.linalg.norm(model.com, axis=1).max(initial=0.0)),
+        float(tree.length) if tree.links["central"].any() else 0.0,
         float(tree.links["mass"].sum() * np.linalg.norm(tree.gravity)),
         float(tree.links["mass"].sum()),
         np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts]),
@@ -173,7 +173,7 @@ class RunRecord:
         self.steps = 0
         self.length = 1.0
         scales = scales_of(model)
-        self._offset, self._weight, self.mass, self._signs, self._rows, is_prescribed = scales
+        self._reach, self._weight, self.mass, self._signs, self._rows, is_prescribed = scales
         self.phases = Phases(model, settings, is_prescribed)
         self._work = self._signs < 0.0
         self._first: tuple[float, float] | None = None  # kinetic energy and energy balance at the start
@@ -202,7 +202,7 @@ class RunRecord:
             return
         times = samples.time[:count].reshape(-1)
         if self._first is None:
-            self.length = float(lengths_of(samples.position[:1], self._offset)[0])
+            self.length = float(lengths_of(samples.position[:1], self._reach)[0])
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges may overflow
             residual = self._add_energies(times, samples, count)
             if self.phases.estimates:
@@ -268,16 +268,15 @@ class RunRecord:
             self.step_subdivisions.add(report.diagnostics.step_subdivisions, time)
 
 
-def lengths_of(positions: Floats, offset: float) -> Floats:
+def lengths_of(positions: Floats, reach: float) -> Floats:
     """Return the length of the scene of each of R runs (R,) from positions (R, B, 3), m.
 
-    It is the extent of the origins of the bodies plus the largest offset of a center of mass; of a single point, the
-    distance from the origin of the world, or 1 m.
+    It is the extent of the origins of the bodies plus the length of the mechanism, since origins of bodies may coincide
+    to round-off; of points at one place 1 m.
     """
     extent = positions.max(axis=1, initial=-math.inf) - positions.min(axis=1, initial=math.inf)
-    length = extent.max(axis=1, initial=0.0) + offset
-    farthest = np.linalg.norm(positions, axis=2).max(axis=1, initial=0.0)
-    return np.where(length > 0.0, length, np.where(farthest > 0.0, farthest, 1.0))
+    length = extent.max(axis=1, initial=0.0) + reach
+    return np.where(length > 0.0, length, 1.0)
 
 
 def _more_iterations_may_help(options: Any) -> bool:

@@ -258,6 +258,15 @@ def test_alarms_do_not_depend_on_the_recorded_channels(tmp_path: Path) -> None:
     assert run(ENGINE, tmp_path, bad, "output.channels=[time]")[0] == every
 
 
+@pytest.mark.parametrize("method", ["baraff", "variational_maximal"])
+def test_bodies_that_coincide_to_round_off_have_the_length_of_their_mechanism(method: str, tmp_path: Path) -> None:
+    """The origins of the bodies of a folded pendulum are 6e-17 m apart; its loops are closed to round-off."""
+    folded = ("joints.shoulder.q=0", "joints.shoulder.v=1", "joints.elbow.q=180 deg")
+    settings = f"simulation={{duration: 0.1 s, step: 1 ms, method: {method}}}"
+    outcome, _ = run(PENDULUM, tmp_path, settings, *folded)
+    assert not outcome.alarms
+
+
 def test_a_threshold_replaces_the_default(tmp_path: Path) -> None:
     off = [f"simulation.alarms.{name}=false" for name in DESCRIPTIONS]
     assert run(ENGINE, tmp_path, "simulation.integrator=semi_implicit_euler", *off)[0].status == "complete"
