@@ -71,6 +71,10 @@ COINCIDENT = 1e-150
 """Distance of two points below which its square underflows, m: their line has no direction."""
 
 
+ROUND_OFF = 1e-15
+"""Round-off of the distance of two points, relative to their levers and the positions of their bodies."""
+
+
 @formula
 def lever_of(point, bodies):
     """From the origin of the body to the point, world axes."""
@@ -100,6 +104,22 @@ def line_to(points, i, k, bodies):
     u = (1.0 / max(length, COINCIDENT)) * d
     if at_surface(points, i, k):
         r, s, u, length = tangent_to(points, one.surface, other.surface, r, s)
+    return r, s, u, length
+
+
+@formula
+def moving_line_to(points, i, k, bodies):
+    """`line_to` between moving bodies: if its ends coincide to round-off, it has the direction in which they part."""
+    r, s, u, length = line_to(points, i, k, bodies)
+    a, b = load(bodies[points.entries[i].row].x), load(bodies[points.entries[k].row].x)
+    reach = math.sqrt(dot(r, r) + dot(s, s) + dot(a, a) + dot(b, b))
+    if length <= COINCIDENT + ROUND_OFF * reach and not at_surface(points, i, k):
+        _, velocity = motion_of(points, i, r, bodies, True)
+        _, other_velocity = motion_of(points, k, s, bodies, True)
+        apart = other_velocity - velocity
+        speed = math.sqrt(dot(apart, apart))
+        if speed > COINCIDENT:
+            u = (1.0 / speed) * apart
     return r, s, u, length
 
 
@@ -213,7 +233,7 @@ def measure(points, first, last, bodies):
             length += factor * arc.arc
         if is_passed(points, k):
             if factor > 0.0:
-                r, s, u, distance = line_to(points, i, k, bodies)
+                r, s, u, distance = moving_line_to(points, i, k, bodies)
                 length += factor * distance
                 if surface < 0 and entries[i].surface < 0:
                     shortest = min(shortest, distance)
@@ -231,7 +251,7 @@ def keep_lines(points, first, last, bodies):
     i = first
     for k in range(first + 1, last):
         if is_passed(points, k):
-            r, s, u, distance = line_to(points, i, k, bodies)
+            r, s, u, distance = moving_line_to(points, i, k, bodies)
             line = points.lines[k]
             store(line.start, r)
             store(line.end, s)

@@ -1,8 +1,8 @@
 """Cables: one tension along lines through points of bodies, and along arcs over surfaces between them.
 
 A tension T applies the force T (f_k u_k - f_{k-1} u_{k-1}) to point k of a cable (`cables.lines`): the generalized
-forces -T dl/dq.  The cable slides through the points between its ends.  Where two neighbors coincide, their line has no
-direction and applies no force.
+forces -T dl/dq.  The cable slides through the points between its ends.  Where two neighbors coincide, their line has the
+direction in which they part, and at rest none: it applies no force.
 
 The law of a spring or of a muscle is the tension T as a function of length and rate, with its two derivatives.
 
@@ -20,8 +20,8 @@ from multibody_cli.cables.lines import (
     jump_of,
     keep_lines,
     kept_line,
-    line_to,
     moves,
+    moving_line_to,
 )
 from multibody_cli.cables.moving import at_body, coordinate_change, slope_change_of, slope_of
 from multibody_cli.cables.variation import path_change, relative_displacement, slide_after, slide_before, turn_of
@@ -72,7 +72,7 @@ def add_tension(points, first, last, tension, bodies, wrenches):
     entries, i = points.entries, first
     for k in range(first + 1, last):
         if is_passed(points, k):
-            r, s, u, _ = line_to(points, i, k, bodies)
+            r, s, u, _ = moving_line_to(points, i, k, bodies)
             pull = (entries[k].factor * tension) * u
             add_force_at(points, i, r, pull, bodies, wrenches)
             add_force_at(points, k, s, -pull, bodies, wrenches)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from multibody_cli import MemorySink, Simulation, load
+from multibody_cli import MemorySink, Simulation, load, modes
 from multibody_cli.errors import SceneError
 from multibody_cli.methods import METHODS
 
@@ -112,6 +112,38 @@ def test_named_points_and_points_in_place_have_the_same_bits():
     named = run_of(scene_of(weights, {}, springs=springs, paths={"rope": {"path": PATHS["branched"]}}))
     for channel in ("joints/load/q", "joints/light/v", "springs/s/force"):
         np.testing.assert_array_equal(written(channel), named(channel))
+
+
+@every_method
+@pytest.mark.parametrize("angle", [0, 0.3])
+def test_a_spring_without_length_at_the_start_pulls_in_the_direction_of_the_motion(method, angle):
+    """A damped oscillator that starts where the ends of its spring coincide, also to round-off."""
+    k, c, m = 100.0, 2.0, 2.0
+    offset = [0.1 * np.cos(angle), 0.1 * np.sin(angle), 0]
+    turned = {"rotation": {"axis": [0, 0, 1], "angle": angle}}
+    scene = {
+        "mbsim": 1,
+        "gravity": [0, 0, 0],
+        "bodies": {"a": {"mass": m, "inertia": {"principal": [0.1, 0.1, 0.1]}}},
+        "joints": {"rail": {"type": "prismatic", "child": "a", "axis": [1, 0, 0], "v": 1, "origin": turned}},
+        "springs": {
+            "s": {
+                "between": [{"body": "world", "point": offset}, {"body": "a", "point": [0.1, 0, 0]}],
+                "stiffness": k,
+                "damping": c,
+                "rest_length": 0,
+            }
+        },
+        "simulation": {"duration": 1, "step": 1e-3, "method": method},
+    }
+    found = run_of(scene)
+    decay, omega, t = c / (2 * m), np.sqrt(k / m - (c / (2 * m)) ** 2), found("time")
+    wanted = np.exp(-decay * t) * np.sin(omega * t) / omega
+    own = METHODS[method].own_integrator
+    np.testing.assert_allclose(found("joints/rail/q")[:, 0], wanted, atol=2e-6 if own else 1e-9)
+    np.testing.assert_allclose(found("springs/s/force")[0], c, rtol=1e-9)
+    exponents = [mode.exponent for mode in modes(yaml_text(scene), overrides={"joints.rail.v": 0}).modes]
+    np.testing.assert_allclose(exponents, [-decay + 1j * omega], rtol=1e-8)
 
 
 def test_lines_that_coincide_or_have_no_length_apply_finite_forces():
