@@ -309,3 +309,29 @@ def test_a_simulation_in_python_has_the_torque_of_a_crank(tmp_path: Path) -> Non
     tree = mbsim.Simulation(mbsim.load(ARM))
     wanted = np.array([1.0, -2.0, 3.0])
     np.testing.assert_allclose(tree.inverse_dynamics(wanted, on=["shoulder", "elbow"]), tree.inverse_dynamics(wanted))
+
+
+FREE = f"""{HEAD}
+bodies:
+  rod: {{mass: 2 kg, inertia: {{principal: [0.02, 0.003, 0.02]}}, com: [0, -0.15, 0]}}
+  bob: {{mass: 0.5 kg, inertia: {{principal: [0.01, 0.02, 0.03]}}, com: [0.1, 0.05, 0], position: [0.6, 0, 0],
+    rotation: {{axis: [1, 2, 0], angle: 0.7}}, velocity: {{linear: [0, 1, 0], angular: [2, 1, -3]}}}}
+  bead: {{kind: point, mass: 0.3 kg, position: [-0.5, 0.1, 0.2]}}
+joints:
+  hinge: {{type: revolute, child: rod, axis: [0, 0, 1], q: 0.3, force: "2*sin(5*t)"}}
+springs:
+  one: {{between: [{{body: rod, point: [0, -0.3, 0]}}, {{body: bob, point: [0, 0.1, 0]}}], stiffness: 20, damping: 1,
+    rest_length: 0.3}}
+  two: {{between: [{{body: rod, point: [0, -0.3, 0]}}, {{body: bead}}], stiffness: 10, rest_length: 0.2}}
+{END.replace("0.05 s", "0.01 s")}"""
+
+
+def test_bodies_that_move_freely_follow_a_run(tmp_path: Path) -> None:
+    """Springs tie them to the rod, and the sixth derivatives of their velocities are small."""
+    mbsim.load(FREE).run(tmp_path / "run.h5")
+    found = mbsim.inverse(FREE, tmp_path / "run.h5")
+    np.testing.assert_allclose(found.force("hinge"), 2 * np.sin(5 * found.times), atol=1e-12)
+    others = [found.force(one.name) for one in found.coordinates if one.name != "hinge"]
+    assert len(others) == 9
+    assert np.abs(others).max() < 5e-4  # of 10 N
+    assert np.abs(others)[:, 5:-5].max() < 1e-4

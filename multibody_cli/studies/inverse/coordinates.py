@@ -32,6 +32,9 @@ class Coordinates:
     ----------
     all
         The coordinates, in the order of v.
+    free
+        Bodies that move freely with the position and, if they are rigid, the rotation of their frame in the world as
+        coordinates, with the places of these in v.
     """
 
     def __init__(self, scene: SceneSpec, model: Model) -> None:
@@ -42,6 +45,9 @@ class Coordinates:
             CoordinateName(address if not name or name in repeated else name, iv, unit, plain)
             for name, address, _, iv, unit, plain in entries
         )
+        self.free = {
+            body: columns for _, body, kind, columns in _free_bodies(scene, model) if kind in ("rigid", "point")
+        }
         self._channels = {iv: channel for _, _, channel, iv, *_ in entries}
         self._by_name: dict[str, CoordinateName] = {}
         for found, (_, address, channel, *_) in zip(self.all, entries, strict=True):
@@ -82,14 +88,21 @@ def _entries(scene: SceneSpec, model: Model) -> Iterator[tuple[str, str, str, in
             channel = f"joints/{path_component(joint.name)}/q" + ("" if single else f"[{k}]")
             address = joint.name if single else f"{joint.name}/{k}"
             yield names[k], address, channel, joint.columns.start + k, kind.value, spec.plain[k]
-    columns = places_by_name(model)[1]
     plain = set(model.system.tree.plain["iv"].tolist())
-    for name in columns.keys() - {joint.name for joint in model.names.joints}:  # bodies that move freely
-        own = KINDS[scene.bodies[name.removeprefix("bodies/")].kind]
+    for name, _, kind, columns in _free_bodies(scene, model):
+        own = KINDS[kind]
         units = [coordinate.value for part in own.parts for coordinate in part.coordinates] * own.rows
         for k, unit in enumerate(units):
-            iv = columns[name].start + k
+            iv = columns.start + k
             yield "", f"{name}/{k}", "", iv, unit, iv in plain
+
+
+def _free_bodies(scene: SceneSpec, model: Model) -> Iterator[tuple[str, str, str, slice]]:
+    """Yield the address of each body that moves freely, its name, its kind, and the places of its coordinates in v."""
+    columns = places_by_name(model)[1]
+    for name in columns.keys() - {joint.name for joint in model.names.joints}:
+        body = name.removeprefix("bodies/")
+        yield name, body, scene.bodies[body].kind, columns[name]
 
 
 def dependent_coordinates(scene: SceneSpec, coordinates: Coordinates) -> list[int]:

@@ -4,7 +4,8 @@ Through the values of each column of a table leads the natural spline of degree 
 are 0 at both ends.  It is that of OpenSim (GCVSpline without smoothing), and has continuous accelerations.  Before
 that, a filter can remove noise: a Butterworth filter of third order, forward and backward, so that it shifts no phase.
 
-A result file has rates and accelerations, which are used as they are.
+A result file has rates and accelerations, which are used as they are.  Of bodies that move freely it has positions,
+rotations and velocities; the accelerations are those of a spline through these.
 
 Sources: Woltring, A Fortran package for generalized, cross-validatory spline smoothing and differentiation, Adv. Eng.
 Software 8 (1986); SciPy's `make_interp_spline` and `sosfiltfilt`.
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.signal import butter, sosfiltfilt
+from scipy.spatial.transform import Rotation
 
 from multibody_cli.document.table_file import NO_UNIT, TableFile, read_table
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, nearest
@@ -25,9 +27,9 @@ from multibody_cli.immutable import Immutable, replace
 from multibody_cli.kernel import Flags, Floats, Integers
 from multibody_cli.limits import Usage
 from multibody_cli.model import Model
-from multibody_cli.output.trajectory import ENDINGS, read_trajectory
+from multibody_cli.output.trajectory import ENDINGS, Trajectory, read_trajectory
 from multibody_cli.spec.units import Unit, kind_of, parse_unit
-from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
+from multibody_cli.studies.inverse.coordinates import Coordinates
 from multibody_cli.studies.measurements import series_of
 
 DEGREE = 5
@@ -277,7 +279,7 @@ def _unit(table: TableFile, place: int) -> Unit | None:
 def _from_result(path: Path, coordinates: Coordinates) -> MeasuredMotion:
     """Read coordinates, rates and accelerations of a run."""
     trajectory = read_trajectory(path)
-    found: list[CoordinateName] = []
+    found: list[int] = []
     values: list[Floats] = []
     for one in coordinates.all:
         channel, _, k = coordinates.channel_of(one).rstrip("]").partition("[")
@@ -287,9 +289,26 @@ def _from_result(path: Path, coordinates: Coordinates) -> MeasuredMotion:
         missing = [text for text in paths if text not in trajectory.paths]
         if missing:
             raise ResultError(f"{path} has no channel {missing[0]}: record it (`output.channels`)")
-        found.append(one)
+        found.append(one.iv)
         values.append(np.array([trajectory.channel(text).values[:, int(k or 0)] for text in paths]))
+    for body, places in coordinates.free.items():
+        if body in trajectory.bodies and "bodies/position" in trajectory.paths and len(trajectory.time) >= FEWEST:
+            found += range(places.start, places.stop)
+            values += _of_free_body(trajectory, body)[: places.stop - places.start]
     if not found:
         raise ResultError(f"{path} has no coordinates of the scene")
     q, v, a = np.array(values).transpose(1, 2, 0)
-    return MeasuredMotion(str(path), trajectory.time, np.array([one.iv for one in found], np.int64), q, v, a)
+    return MeasuredMotion(str(path), trajectory.time, np.array(found, np.int64), q, v, a)
+
+
+def _of_free_body(trajectory: Trajectory, body: str) -> list[Floats]:
+    """Return the values, rates and accelerations (3, T) of the position and the rotation of a body."""
+    place = trajectory.bodies.index(body)
+    position, quaternion, linear, angular = (
+        trajectory.channel(f"bodies/{word}").values[:, place]
+        for word in ("position", "quaternion", "linear_velocity", "angular_velocity")
+    )
+    q = np.hstack([position, Rotation.from_quat(quaternion, scalar_first=True).as_rotvec()])
+    v = np.hstack([linear, angular])
+    a = make_interp_spline(trajectory.time, v, DEGREE)(trajectory.time, 1)
+    return [np.array(triple) for triple in zip(q.T, v.T, a.T, strict=True)]
