@@ -1,8 +1,8 @@
 """Cables: one tension along lines through points of bodies, and along arcs over surfaces between them.
 
 A tension T applies the force T (f_k u_k - f_{k-1} u_{k-1}) to point k of a cable (`cables.lines`): the generalized
-forces -T dl/dq.  The cable slides through the points between its ends.  Where two neighbors coincide, their line has the
-direction in which they part, and at rest none: it applies no force.
+forces -T dl/dq.  The cable slides through the points between its ends.  Where two neighbors coincide, their line has
+the direction in which they part, and at rest none: it applies no force.
 
 The law of a spring or of a muscle is the tension T as a function of length and rate, with its two derivatives.
 
