@@ -89,8 +89,8 @@ def _entries(scene: SceneSpec, model: Model) -> Iterator[tuple[str, str, str, in
             address = joint.name if single else f"{joint.name}/{k}"
             yield names[k], address, channel, joint.columns.start + k, kind.value, spec.plain[k]
     plain = set(model.system.tree.plain["iv"].tolist())
-    for name, _, kind, columns in _free_bodies(scene, model):
-        own = KINDS[kind]
+    for name, _, body_kind, columns in _free_bodies(scene, model):
+        own = KINDS[body_kind]
         units = [coordinate.value for part in own.parts for coordinate in part.coordinates] * own.rows
         for k, unit in enumerate(units):
             iv = columns.start + k
