@@ -289,6 +289,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
     # detection
     limits = list_active_rows(work.rows, settings.margin / system.tree.length, step)
     sizes, count, detection.overflow[0], groups.islands[0] = step.sizes[0], 0, 0, 0
+    for k in range(len(step.row_impulses)):
+        step.row_impulses[k] = 0.0
     if find_near_geoms(system, work, detection, h) + frictions > 0:
         keep_start_velocities(work.bodies, step.start)
         update_rates(system, t, q, v, contact_work.free_acceleration, work)
@@ -333,6 +335,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
         account_reaction_impulses(system.motions, work, start, v, ledger)
     if not ends_at_corrected_velocities(work):
         add_impulses_to_multipliers(work, step)
+    for k in range(sizes.constraint_rows):
+        step.row_impulses[k] = step.x[k]
     # warm start
     store_warm_start(contacts, count, contact_work.warm_start)
     for j in range(len(v)):

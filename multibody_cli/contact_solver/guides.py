@@ -71,12 +71,15 @@ def write_share(of, share, points, bodies, terms, k) -> int:
 
 
 @kernel
-def tension_at_end(work, step, joint_friction, guide, g) -> float:
-    """Return the impulse of the tension at the end of the section of guide g, without its friction there."""
+def tension_at_end(work, step, x, joint_friction, guide, g) -> float:
+    """Return the impulse of the tension at the end of the section of guide g, without its friction there.
+
+    x are the impulses of the constraint rows.
+    """
     impulse = joint_friction.tension[g] + step.sizes[0].h * guide.pretension
     for k in range(step.sizes[0].constraint_rows):
         if step.active_rows[k] == guide.row:
-            return impulse + step.x[k]
+            return impulse + x[k]
     return impulse + work.rows[guide.row].multiplier if work.rows[guide.row].primary else 0.0
 
 
@@ -90,7 +93,7 @@ def update_guide_limits(system, work, joint_friction, groups, step, reports) -> 
         while last < len(guides) and guides[last].row == guides[first].row:
             total += x[sizes.constraint_rows + PER_CONTACT * (frictions + last) + 1]
             last += 1
-        behind = tension_at_end(work, step, joint_friction, guides[first], first) + guides[first].share * total
+        behind = tension_at_end(work, step, x, joint_friction, guides[first], first) + guides[first].share * total
         for g in range(last - 1, first - 1, -1):
             k = sizes.constraint_rows + PER_CONTACT * (frictions + g)
             before, used = behind - x[k + 1], x[k]

@@ -75,7 +75,8 @@ class StepRows(NamedTuple):
     closing: Annotated[Floats, "m"]  # gap of a contact over the step, m/s, at its normal
     rebound: Annotated[Floats, "m"]  # increase of r by restitution, at the normal
     turned_work: Annotated[Floats, "m"]  # dissipation of friction beyond its mean because slip turns, at the normal
-    x: Annotated[Floats, "m"]  # impulses of all rows
+    x: Annotated[Floats, "m"]  # impulses of all rows; where penetration is removed, those of the displacement
+    row_impulses: Annotated[Floats, "e"]  # impulses of the constraint rows in the step
 
 
 @formula

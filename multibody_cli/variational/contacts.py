@@ -112,7 +112,7 @@ def store_predicted_impulses(step, row_states):
     for r in range(len(row_states)):
         row_states[r].predicted = 0.0
     for k in range(step.sizes[0].constraint_rows):
-        row_states[step.active_rows[k]].predicted = step.x[k]
+        row_states[step.active_rows[k]].predicted = step.row_impulses[k]
 
 
 @kernel

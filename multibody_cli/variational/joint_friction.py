@@ -219,7 +219,7 @@ def update_tensions(system, work, contact_work, step, h) -> bool:
     for g in range(len(table.guides)):
         guide = table.guides[g]
         if joint_friction.grip[g] > 0.0:
-            used = tension_at_end(work, contact_work.step, joint_friction, guide, g)
+            used = tension_at_end(work, contact_work.step, contact_work.step.row_impulses, joint_friction, guide, g)
             of_rows = used - joint_friction.tension[g] - h * guide.pretension
             row_state = step.constrained.row_states[guide.row]
             change = row_state.impulse + row_state.lacking - of_rows

@@ -38,10 +38,11 @@ def rope(*over, **fields):
     return {"type": "rope", "over": [one if isinstance(one, dict) else {"body": one} for one in over], **fields}
 
 
-def loaded(bodies, joints, constraints, method, duration=DURATION, gravity=(0, 0, 0), **simulation):
+def loaded(bodies, joints, constraints, method, duration=DURATION, gravity=(0, 0, 0), contacts=None, **simulation):
     own = {} if METHODS[method].own_integrator else {"integrator": "semi_implicit_euler"}
     settings = {"duration": duration, "step": H, "method": method, **own, **simulation}
     scene = {"mbsim": 1, "gravity": list(gravity), "bodies": bodies, "joints": joints, "constraints": constraints}
+    scene |= {} if contacts is None else {"contacts": contacts}
     return mbsim.load(json.dumps({**scene, "simulation": settings, "output": {"every": H}}, indent=1))
 
 
@@ -274,8 +275,8 @@ def test_a_sliding_rope_turns_a_free_pulley_by_friction(method):
 SWING = {"friction": 0.3, "gravity": 9.81, "force": 2.0}
 
 
-def swung(method, step, friction, gravity, force):
-    """A mass n swings on a rope from a corner, over which it draws a mass m on a slide.
+def swung(method, step, friction, gravity, force, bodies=(), held=()):
+    """A mass n swings on a rope from a corner, over which it draws a mass m on a slide, beside other bodies.
 
     Return the times, the polar coordinates (r, angle) of n, its tension and that of m, and the gap of the rope.
     """
@@ -287,8 +288,9 @@ def swung(method, step, friction, gravity, force):
         "r": {"type": "translational", "child": "r", "origin": {"position": start}, "v": velocity},
     }
     over = "l", {"body": "world", "point": [0, 0, 0], "friction": friction}, "r"
-    bodies, settings = {"l": body(1.0), "r": body(2.0)}, {"step": step, "gravity": [0, 0, -gravity]}
-    found = loaded(bodies, joints, {"rope": rope(*over)}, method, **settings).run()
+    moving = {"l": body(1.0), "r": body(2.0), **dict(bodies)}
+    settings = {"step": step, "gravity": [0, 0, -gravity], "contacts": {} if bodies else None}
+    found = loaded(moving, {**joints, **dict(held)}, {"rope": rope(*over)}, method, **settings).run()
     at = found["joints/r/q"].values + start
     lengths, tensions = np.hypot(at[:, 0], at[:, 2]), found["constraints/rope/tension"].values
     gap = found["joints/l/q"].values[:, 0] - (lengths - r)
@@ -326,6 +328,18 @@ def test_a_rope_that_swings_as_it_slides_has_the_ratio_of_the_capstan(method, lo
         ratios.append(np.log(second[1:] / first[1:]) - loads["friction"] * (0.5 * math.pi - angles[1:]))
     assert_first_order(errors, H)
     assert_first_order(ratios, 3.0 * H)
+
+
+@every_method
+def test_a_contact_elsewhere_leaves_the_friction_of_a_rope_as_it_is(method):
+    """A ball lies on another one that the world holds."""
+    ball = {**body(1.0), "shapes": [{"type": "sphere", "radius": 0.1}]}
+    balls = {"above": {**ball, "position": [5.0, 0.0, 0.2]}, "below": ball}
+    alone = swung(method, H, **SWING)
+    held = {"below": {"type": "fixed", "child": "below", "origin": {"position": [5.0, 0.0, 0.0]}}}
+    beside = swung(method, H, **SWING, bodies=balls, held=held)
+    for one, other in zip(alone, beside, strict=True):
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
