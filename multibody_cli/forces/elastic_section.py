@@ -155,7 +155,7 @@ def energy_of(spans, states, points, rope, bodies) -> float:
 def tensions_of(rope, section):
     """Tension T, force N against which material is fed, and the force of the damper, N; 0 of a slack section."""
     stretch = stretch_of(section)
-    if not stretch > 1.0:
+    if not stretch >= 1.0:
         return 0.0, 0.0, 0.0
     elastic = rope.stiffness * (stretch - 1.0)
     viscous = max(rope.damping * stretching_of(section, section) / section.made, -elastic)

@@ -113,6 +113,21 @@ def test_frequencies_of_atwood_machine(tmp_path):
     np.testing.assert_allclose(found[1], math.sqrt(against), rtol=1e-7)
 
 
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
+def test_the_damper_of_a_rope_that_is_just_taut_acts_from_the_first_instant(tmp_path, method):
+    """A mass leaves the length at rest, damped, until shortly before the rope has its largest tension."""
+    m, c, v, length = 2.0, 20.0, 1.3, 1.7
+    ends = {"body": "world", "point": [0, 0, 0]}, "right"
+    rope = elastic(*ends, damping=c * length, stiffness=EA)
+    scene = {"gravity": [0, 0, 0], "bodies": {"right": body(m)}, "springs": {"rope": rope}}
+    scene["joints"] = {"r": {**slider("right", 0, length), "v": v}}
+    found = run(tmp_path, scene, method, step=1e-3, duration=0.06)
+    decay = c / (2 * m)
+    rate = math.sqrt(EA / length / m - decay**2)
+    t = found("time")
+    np.testing.assert_allclose(found("joints/r/q")[:, 0], v * np.exp(-decay * t) * np.sin(rate * t) / rate, atol=1e-9)
+
+
 def test_a_rope_that_goes_slack_is_caught_again(tmp_path):
     """Weights that are thrown up fall back into the rope; the tension is never negative."""
     v = (1.5, 0.7, -2.0)
