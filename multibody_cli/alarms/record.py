@@ -69,7 +69,7 @@ class RecordScales(NamedTuple):
     Parameters
     ----------
     reach
-        Length of the mechanism, m; 0 if all bodies are points.
+        Length of the mechanism, m; of a single body, the distance of its center of mass from its origin.
     weight
         Weight of all bodies, N.
     mass
@@ -95,8 +95,9 @@ def scales_of(model: Model) -> RecordScales:
     tree, names = model.system.tree, model.names
     working = {account.cause for account in names.accounts if account.kind == "work"}
     constrained = {f"{entry.section}/{path_component(entry.name)}" for entry in names.constraint_entries}
+    offset = float(np.linalg.norm(model.com, axis=1).max(initial=0.0))
     return RecordScales(
-        float(tree.length) if tree.links["central"].any() else 0.0,
+        float(tree.length) if len(names.bodies) > 1 and tree.links["central"].any() else offset,
         float(tree.links["mass"].sum() * np.linalg.norm(tree.gravity)),
         float(tree.links["mass"].sum()),
         np.array([-1.0 if account.kind == "work" else 1.0 for account in names.accounts]),
@@ -271,12 +272,13 @@ class RunRecord:
 def lengths_of(positions: Floats, reach: float) -> Floats:
     """Return the length of the scene of each of R runs (R,) from positions (R, B, 3), m.
 
-    It is the extent of the origins of the bodies plus the length of the mechanism, since origins of bodies may coincide
-    to round-off; of points at one place 1 m.
+    It is the extent of the origins of the bodies plus the reach, since these may coincide to round-off; of a single
+    point, the distance from the origin of the world, or 1 m.
     """
     extent = positions.max(axis=1, initial=-math.inf) - positions.min(axis=1, initial=math.inf)
     length = extent.max(axis=1, initial=0.0) + reach
-    return np.where(length > 0.0, length, 1.0)
+    farthest = np.linalg.norm(positions, axis=2).max(axis=1, initial=0.0)
+    return np.where(length > 0.0, length, np.where(farthest > 0.0, farthest, 1.0))
 
 
 def _more_iterations_may_help(options: Any) -> bool:
