@@ -7,12 +7,13 @@ loaded from a table; other signals are written out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from multibody_cli import signals
-from multibody_cli.cables.lines import COLLAPSED, CablePoints, has_collapsed
+from multibody_cli.cables.lines import COLLAPSED, CablePoints, has_collapsed, line_to, moving_line_to
 from multibody_cli.forces.elements import ELEMENTS, Forces
 from multibody_cli.forces.quantities import measure
 from multibody_cli.lanes.tracing import SymbolicBodies, Tracer
@@ -178,6 +179,7 @@ def write_forces(
         return False
 
     noun, replaced = "expressions of the state", {signals.evaluate: symbolic.evaluate, has_collapsed: keep_clear}
+    replaced[moving_line_to] = partial(tracer.run, line_to)  # ends that coincide have no clearance
     try:
         # the derivatives of targets are quantities, so that functions of time are written out
         args: tuple[Any, ...] = (quantities, points, symbolic, None, q, v, bodies)
