@@ -46,7 +46,7 @@ class Coordinates:
             for name, address, _, iv, unit, plain in entries
         )
         self.free = {
-            body: columns for _, body, kind, columns in _free_bodies(scene, model) if kind in ("rigid", "point")
+            body: columns for _, body, columns in _free_bodies(model) if scene.bodies[body].kind in ("rigid", "point")
         }
         self._channels = {iv: channel for _, _, channel, iv, *_ in entries}
         self._by_name: dict[str, CoordinateName] = {}
@@ -89,20 +89,20 @@ def _entries(scene: SceneSpec, model: Model) -> Iterator[tuple[str, str, str, in
             address = joint.name if single else f"{joint.name}/{k}"
             yield names[k], address, channel, joint.columns.start + k, kind.value, spec.plain[k]
     plain = set(model.system.tree.plain["iv"].tolist())
-    for name, _, body_kind, columns in _free_bodies(scene, model):
-        own = KINDS[body_kind]
+    for name, body, columns in _free_bodies(model):
+        own = KINDS[scene.bodies[body].kind]
         units = [coordinate.value for part in own.parts for coordinate in part.coordinates] * own.rows
         for k, unit in enumerate(units):
             iv = columns.start + k
             yield "", f"{name}/{k}", "", iv, unit, iv in plain
 
 
-def _free_bodies(scene: SceneSpec, model: Model) -> Iterator[tuple[str, str, str, slice]]:
-    """Yield the address of each body that moves freely, its name, its kind, and the places of its coordinates in v."""
-    columns = places_by_name(model)[1]
-    for name in columns.keys() - {joint.name for joint in model.names.joints}:
-        body = name.removeprefix("bodies/")
-        yield name, body, scene.bodies[body].kind, columns[name]
+def _free_bodies(model: Model) -> Iterator[tuple[str, str, slice]]:
+    """Yield the address of each body that moves freely, its name, and the places of its coordinates in v."""
+    joints = {joint.name for joint in model.names.joints}
+    for name, columns in places_by_name(model)[1].items():
+        if name not in joints:
+            yield name, name.removeprefix("bodies/"), columns
 
 
 def dependent_coordinates(scene: SceneSpec, coordinates: Coordinates) -> list[int]:
