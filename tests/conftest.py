@@ -54,7 +54,13 @@ PURE = {
 """Folders and files of pure tests."""
 
 CALLING_KERNELS = {
-    *("scene/test_assembly.py", "scene/test_joint_regularity.py", "scene/test_body_kind_checks.py"),
+    *(
+        "scene/test_assembly.py",
+        "scene/test_starts_of_loop_joints.py",
+        "scene/test_starts_of_followers.py",
+        "scene/test_joint_regularity.py",
+        "scene/test_body_kind_checks.py",
+    ),
     *("scene/test_mesh_contacts.py", "scene/test_overlap.py", "scene/test_scene_channels.py"),
 }
 """Files in pure folders that are compiled ones."""
