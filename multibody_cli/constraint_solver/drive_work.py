@@ -145,16 +145,17 @@ def account_drives_in_step(system, work, row_states, corrected, v, ledger):
     """Add the work of drives, and of one-sided rows that move, against their impulses in a variational step.
 
     They are those in `row_states`, which make positions hold, and those in the rows, if velocities were `corrected`.
-    The first ones repeat the second ones of the last step, except in rebounds.
+    The first ones repeat the second ones of the last step, except in rebounds, and those of the contact step, which has
+    accounted for them.
     """
     for k in range(len(work.special_rows)):
         row, row_state = work.rows[work.special_rows[k]], row_states[work.special_rows[k]]
         if row.one_sided:
             correction = row.multiplier if corrected else 0.0
-            row.multiplier = row_state.impulse + correction - row_state.anticipated
+            row.multiplier = row_state.impulse + correction - row_state.anticipated - row_state.predicted
             row_state.anticipated = correction if row.rebound == 0.0 else 0.0
             if row.drive >= 0:
-                ledger[row.drive] -= (row.multiplier - correction - row_state.predicted) * row.rate
+                ledger[row.drive] -= (row.multiplier - correction) * row.rate
     account_impacts(system, work, v, ledger)
 
 

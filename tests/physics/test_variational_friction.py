@@ -180,3 +180,29 @@ def test_contacts_elsewhere_do_not_change_the_loads_of_a_joint(play, method):
     for channel in ("joints/cross/v", "joints/cross/friction"):
         expected = play(method, alone).channel(channel).values
         np.testing.assert_allclose(play(method, beside).channel(channel).values, expected, atol=1e-8)
+
+
+@METHOD
+@pytest.mark.parametrize("h", [2e-3, 1e-3, 5e-4])
+def test_the_drive_of_a_rope_that_catches_beside_friction_does_its_work_once(play, method, h):
+    """A cart with a brake runs to the end of a rope on a driven one; the step of friction foresees it, or not."""
+    solid = {"mass": 1.0, "inertia": {"principal": [0.01] * 3}}
+    rail = {"type": "prismatic", "axis": [1, 0, 0]}
+    driven = {**rail, "child": "driven", "motion": {"velocity": "0.5"}, "origin": {"position": [-1, 0, 0]}}
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {"cart": solid, "driven": solid},
+        "joints": {"cart": {**rail, "child": "cart", "v": 2.0, "friction": {"force": 0.5}}, "driven": driven},
+        "constraints": {
+            "rope": {"type": "distance", "between": [{"body": "cart"}, {"body": "driven"}], "limits": [None, 1.3]}
+        },
+        "simulation": {"duration": 0.4, "step": h},
+        "output": {"every": 2e-3},
+    }
+    found = play(method, scene)
+    caught = 3.0 - math.sqrt(9.0 - 1.2)  # 1.5 t - t^2 / 4 = 0.3
+    closing = 1.5 - 0.5 * caught
+    assert np.abs(found.channel("energy/ledger_residual").values).max() < h
+    work = found.channel("energy/work/joints/driven/motion").values[-1]
+    assert work == pytest.approx(-0.5 * closing, abs=h)
+    assert found.channel("energy/dissipation/constraints/rope").values[-1] == pytest.approx(0.5 * closing**2, abs=h)
