@@ -42,7 +42,7 @@ def activate_unilateral_rows(work):
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]
         near = row.error * row.weight <= ACTIVATION_TOLERANCE
-        near = near or (not rebounds(row) and curves_along(row, work, 0.0))
+        near = near or (row.active == 1 and not rebounds(row) and curves_along(row, work, 0.0))
         if row.one_sided and near:
             work.dual.arrivals[0] += not row.active
             if row.active == 0:

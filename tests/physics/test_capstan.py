@@ -185,6 +185,18 @@ def test_a_slack_rope_has_no_friction(method):
     np.testing.assert_allclose(found("constraints/rope/multiplier")[late, 0], 60.0 - 2.0 * a, rtol=1e-9)
 
 
+@every_method
+@pytest.mark.parametrize("begin", [0.0, 1e-9, -0.01])
+def test_a_slack_rope_whose_ends_meet_lets_them_part(method, begin):
+    """A slider starts at the other end of its rope, beside it, or passes it on a step, and stops where it is taut."""
+    rail = {"r": slider("r", 0, 0, (1, 0, 0), q=begin, v=2.0)}
+    end = {"body": "world", "point": [0, 0, 0]}
+    found = run({"r": body(1.0)}, rail, {"rope": rope(end, "r", length=0.15)}, method)
+    q, t = found("joints/r/q")[:, 0], found("time")
+    np.testing.assert_allclose(q, np.minimum(begin + 2.0 * t, 0.15), rtol=0, atol=1e-9)
+    assert np.abs(found("energy/ledger_residual")).max() < 1e-12
+
+
 # --- guides, several of them, and such that move ----------------------------------------------------------------------
 @every_method
 def test_guides_multiply_the_ratio_by_the_angles_of_their_turns(method):
