@@ -93,8 +93,8 @@ def verb(
         require_hdf5_name(output)
         require_replaceable(output, force)
     if diagrams:
-        if output is not None or as_json or equilibrium:
-            raise ArgumentError("--campbell is about several steady motions: omit -o, --json and --equilibrium")
+        if output is not None or as_json or shapes or equilibrium:
+            raise ArgumentError("--campbell is about several steady motions: omit -o, --json, --shapes, --equilibrium")
         return _write_campbell(scene, overrides, instant, rates, diagrams, force)
     prepared = prepare_and_warn(
         scene,

@@ -152,7 +152,8 @@ def test_a_campbell_diagram_follows_the_whirls_of_a_rotor(mbsim: Command, folder
     for more, message in (
         (["c.CSV"], "c.CSV exists: use --force"),
         (["c.txt"], "c.txt: expected a name that ends in .csv, .png, .svg or .pdf"),
-        (["d.csv", "--json"], "omit -o, --json and --equilibrium"),
+        (["d.csv", "--json"], "omit -o, --json, --shapes, --equilibrium"),
+        (["d.csv", "--shapes"], "omit -o, --json, --shapes, --equilibrium"),
         (["d.csv", "--steady", "about_x=0:1:2"], "--campbell: expected one range of rates"),
         (["d.csv", "--steady", "spin=5:0:3"], "--steady spin=5:0:3: expected LOW:HIGH:COUNT"),
         (["d.csv", "--steady", "spin=0:5:1"], "--steady spin=0:5:1: expected LOW:HIGH:COUNT"),

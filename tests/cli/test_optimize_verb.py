@@ -381,7 +381,7 @@ def test_an_objective_that_no_parameter_changes_is_refused_with_a_remedy(mbsim: 
         (["--minimize", X, "--algorithm", "differential-evolution"], "needs bounds of all parameters"),
         (["--maximize", "bodies/ball/position"], "--maximize bodies/ball/position: expected an expression of channels"),
         (["--maximize", f"{X}@period"], f"--maximize {X}@period: expected an expression of channels"),
-        ([], "expected --minimize EXPRESSION or --least-squares EXPRESSION, found neither"),
+        ([], "expected --minimize or --maximize EXPRESSION, or --least-squares EXPRESSION, found neither"),
         (["--minimize", X, "--least-squares", Y], "or --least-squares EXPRESSION, found both"),
         (["--minimize", X, "--algorithm", "trf"], "--algorithm trf needs residuals: use --least-squares"),
         (

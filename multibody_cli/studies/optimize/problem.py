@@ -189,7 +189,7 @@ def read_problem(
     """
     if bool(objectives) == bool(residuals):
         found = "found both" if objectives else "found neither"
-        raise ArgumentError(f"expected --minimize EXPRESSION or --least-squares EXPRESSION, {found}")
+        raise ArgumentError(f"expected --minimize or --maximize EXPRESSION, or --least-squares EXPRESSION, {found}")
     squares = tuple(map(_read_residual, residuals))
     total = " + ".join(f"({one.channel})**2" for one in squares)
     problem = Problem(
