@@ -240,11 +240,12 @@ def tension_change_of(muscle, forces, t, length, rate):
 
 
 @formula
-def warnings_of(muscle, given, z, velocity, activation, shortest):
-    """Warnings as bits."""
+def warnings_of(muscle, given, fibers, activation, shortest):
+    """Warnings as bits; fibers across a rigid tendon are those of a path that is no longer than it."""
+    z, velocity, cosine = fibers
     x, y = z / muscle.optimal, velocity / (muscle.optimal * muscle.fastest * speed_factor(muscle, activation))
     bits = path_warning(shortest) if shortest < COLLAPSED * muscle.optimal else 0
-    if x < muscle.lengths[0]:
+    if x < muscle.lengths[0] or cosine == 0.0:
         bits |= TOO_SHORT
     if x > muscle.lengths[1]:
         bits |= TOO_LONG
@@ -315,9 +316,9 @@ def apply_force(muscle, forces, t, q, v, bodies, tau, powers, watched, warnings,
     powers[muscle.account] += work_rate(muscle, forces, length, rate, tension)
     if watched:
         given, _, _ = evaluate(forces.signals, muscle.activation, t)
-        z, velocity, _ = fibers_of(muscle, forces, length, rate)
+        fibers = fibers_of(muscle, forces, length, rate)
         activation = min(max(given, muscle.least), 1.0)
-        warnings[k] |= warnings_of(muscle, given, z, velocity, activation, shortest)
+        warnings[k] |= warnings_of(muscle, given, fibers, activation, shortest)
         if has_jumped(points, muscle.first, muscle.last, bodies, length):
             warnings[k] |= LENGTH_JUMPED
 

@@ -324,6 +324,14 @@ def test_a_run_warns_of_muscles_outside_their_domain(method: str, tmp_path: Path
     assert message_of(lane(*SLIDERS), method, tmp_path / "scene.yaml") == wanted
 
 
+@pytest.mark.parametrize("curves", MODELS)
+def test_a_rigid_tendon_that_is_slack_is_reported_with_all_curves(curves: str, tmp_path: Path) -> None:
+    """The bells of Thelen and De Groote have a force at all lengths, but a slack tendon has none."""
+    scene = lane("quiet")
+    scene["muscles"]["quiet"] |= {"curves": curves, "tendon_slack_length": 0.6}
+    assert message_of(scene, "aba", tmp_path / "scene.yaml") == f"muscle `quiet`: {WARNINGS['slack']}"
+
+
 def test_a_run_without_domain_violations_has_no_warnings(tmp_path: Path) -> None:
     assert message_of(lane("quiet"), "aba", tmp_path / "scene.yaml") == ""
 
