@@ -22,6 +22,7 @@ from multibody_cli.forces.muscle import compute_tensions
 from multibody_cli.implicit.linearization import compute_rates_of_coordinates
 from multibody_cli.model import Floats, Model, State
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
+from multibody_cli.studies.inverse.one_sided import with_taut_ropes
 from multibody_cli.tree.energy import armature_energy, gravity_energy, kinetic_energy, momentum
 from multibody_cli.tree.inverse_dynamics import (
     compute_inverse_dynamics,
@@ -95,7 +96,7 @@ class EquationsOfMotion:
             if name not in places:
                 raise ArgumentError(f"no joint `{name}`: {nearest(name, places)}")
             chosen += range(places[name].start, places[name].stop)
-        rows = EqualityRows(self._model)
+        rows = EqualityRows(with_taut_ropes(self._model, state.copy()))
         rows.update(state.copy())
         found, C = np.zeros(self._model.nv), self._rates_of_coordinates(state)
         found[chosen] = np.linalg.pinv((C[chosen] @ rows.N).T) @ (rows.N.T @ forces)

@@ -31,6 +31,7 @@ from multibody_cli.studies.inverse.four_bars import (
     transmission_angle,
 )
 from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree, refuse_closing
+from multibody_cli.studies.inverse.one_sided import with_taut_ropes
 from multibody_cli.studies.inverse.singular_positions import (
     SingularPosition,
     measure_of,
@@ -161,8 +162,9 @@ class KinematicProblem:
 
     def __init__(self, prepared: PreparedSimulation, question: Question) -> None:
         require_unchanged(prepared)
-        self._model, self._scene = prepared.compiled.model, prepared.scene
-        self._names, self._state = Coordinates(self._scene, self._model), prepared.fresh_state()
+        self._scene, self._state = prepared.scene, prepared.fresh_state()
+        self._model = with_taut_ropes(prepared.compiled.model, self._state)
+        self._names = Coordinates(self._scene, self._model)
         self._fitted = self._read(prepared, question)
         if self._fitted.configurations is not None:
             self._state.q[:] = self._fitted.configurations[0]
@@ -171,16 +173,15 @@ class KinematicProblem:
         self._dependent = dependent_coordinates(self._scene, self._names)
         self._consistent = ConsistentMotion(self._model, self._state, given, self._dependent)
         self._on = [self._known(name) for name in question.forces_on]
-        system = self._model.system
-        unlocked = system.tree._replace(driven=frozen(np.zeros_like(system.tree.driven)))
-        self._unlocked = EqualityRows(replace(self._model, system=system._replace(tree=unlocked)), of_positions=True)
+        unlocked = self._model.system.tree._replace(driven=frozen(np.zeros_like(self._model.system.tree.driven)))
+        system = self._model.system._replace(tree=unlocked)
+        self._unlocked = EqualityRows(replace(self._model, system=system), of_positions=True)
         self._sizes = Assembler(self._model, prepared.fresh_state()).scales.rows
 
     def _read(self, prepared: PreparedSimulation, asked: Question) -> FittedMotion:
         if asked.motion is not None:
-            found = motion_from(
-                asked.motion, self._model, prepared.fresh_state(), self._names, asked.cutoff, asked.weights
-            )
+            model, state = prepared.compiled.model, prepared.fresh_state()
+            found = motion_from(asked.motion, model, state, self._names, asked.cutoff, asked.weights)
             return found.between(asked.start, asked.end)
         if not self._model.system.tree.driven.any():
             raise ArgumentError("--motion FILE is required: the scene prescribes no motion (`motion` of a joint)")
@@ -265,8 +266,7 @@ class KinematicProblem:
 
     def _driving(self, state: State) -> list[int]:
         """Return the coordinates that drive: those asked for, and as many others as determine the motion."""
-        consistent = self._consistent
-        rows = consistent.rows
+        consistent, rows = self._consistent, self._consistent.rows
         rows.update(state)
         given = [iv for iv in self._motion.coordinates.tolist() if iv not in self._dependent]
         order = consistent.order([*self._on, *given])

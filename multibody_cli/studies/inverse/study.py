@@ -39,6 +39,7 @@ from multibody_cli.studies.inverse.fitted_motion import FittedMotion, motion_fro
 from multibody_cli.studies.inverse.inverse_dynamics import MOST_NAMES, InverseDynamics
 from multibody_cli.studies.inverse.loads import outside_of_tables
 from multibody_cli.studies.inverse.motion import MeasuredMotion, of_tree, refuse_closing
+from multibody_cli.studies.inverse.one_sided import OneSidedRows, with_taut_ropes
 from multibody_cli.studies.inverse.static_optimization import Effort, share_forces
 from multibody_cli.studies.phases import require_unchanged
 from multibody_cli.studies.simulation import PreparedSimulation
@@ -98,7 +99,8 @@ def _without_effect(scene: SceneSpec, has_contacts: bool, resists_rolling: bool)
         yield "contacts have no forces here but those of --loads; with --contacts GAP closed ones do"
     if has_contacts and resists_rolling:
         yield "contacts resist neither rolling nor spinning here"
-    sources = [*(f"joints.{name}" for name in scene.friction_joints), *(".".join(one) for one in scene.brakes)]
+    ropes = [("constraints", name) for name in scene.friction_constraints]
+    sources = [*(f"joints.{name}" for name in scene.friction_joints), *map(".".join, [*scene.brakes, *ropes])]
     if sources:
         yield f"dry friction has no forces here: {listed(sources, MOST_NAMES, 'elements')}"
 
@@ -149,7 +151,8 @@ class InverseProblem:
 
     def __init__(self, prepared: PreparedSimulation, question: Question, motion: MeasuredMotion | None = None) -> None:
         require_unchanged(prepared)
-        model, scene = prepared.compiled.model, prepared.scene
+        scene, fresh = prepared.scene, prepared.fresh_state()
+        model = with_taut_ropes(prepared.compiled.model, fresh)
         if not question.reserve > 0.0:
             raise ArgumentError(f"--reserve {question.reserve:g}: expected a force above 0")
         self._question, self._names = question, Coordinates(scene, model)
@@ -162,8 +165,7 @@ class InverseProblem:
             question.passive,
             self._contacts.rows if self._contacts else (),
         )
-        fresh = prepared.fresh_state()
-        self._fitted = self._read(model, fresh.copy(), motion)
+        self._fitted = self._read(prepared.compiled.model, fresh.copy(), motion)
         if self._fitted.configurations is not None:
             fresh.q[:] = self._fitted.configurations[0]
         self.motion, self._ignored = of_tree(self._fitted.motion, model, self._names)
@@ -177,6 +179,7 @@ class InverseProblem:
         self._consistent = ConsistentMotion(
             self.drives.model, self.state, self.motion.coordinates.tolist(), self._dependent
         )
+        self._one_sided = OneSidedRows(prepared.compiled.model, self._consistent.rows)
         self._equations = EquationsOfMotion(self.drives.model)
         self._muscles = tuple(entry.name for entry in model.names.muscles) if question.muscles else ()
         muscles = model.system.forces.tables[MUSCLES][: len(self._muscles)]
@@ -223,6 +226,7 @@ class InverseProblem:
             own = self._choose(state, a, N) if not sought or (self._preferred and not self._contacts) else sought
             sought = [one for one in self._names.all if one in sought or one in own]
             found.append(self._balance(state, a, N, own) if self._contacts else self._share(state, a, N, own))
+            self._one_sided.observe(self._equations.inverse_dynamics(state, a))
             record(state, **found[-1].resultants)
         return self._result(sought, [one.among(sought) for one in found])
 
@@ -363,7 +367,8 @@ class InverseProblem:
         names, changes, acted = self._names, self._consistent.changes, self._acted
         if self._contacts:
             acted = frozenset(one.iv for one in self._driven)
-        remarks = (*self._remarks, *(self._unbalanced(found) if self._contacts else self._ineffective(found)))
+        causes = self._unbalanced(found) if self._contacts else self._ineffective(found)
+        remarks = (*self._remarks, *self._one_sided.remarks(self.motion.times), *causes)
         given = [names.by_index(int(iv)).name for iv in self.motion.coordinates]
         return InverseDynamics(
             times=self.motion.times,
