@@ -17,9 +17,9 @@ from multibody_cli.tree.workspace import Work, workspace_for
 POSE = {"position": [0.1, -0.2, 0.3], "rotation": {"axis": [1, -2, 3], "angle": 0.6}}
 
 
-def scene_over(surface: dict[str, Any], side: tuple[float, float, float] | None) -> System:
+def scene_over(surface: dict[str, Any], side: tuple[float, float, float] | None, pose: dict[str, Any]) -> System:
     """A spring between two points over a surface of a third body."""
-    arc: dict[str, Any] = {"wrap": {**surface, "body": "c", **POSE}}
+    arc: dict[str, Any] = {"wrap": {**surface, "body": "c", **pose}}
     arc |= {} if side is None else {"side": list(side)}
     spring = {"path": [{"body": "a"}, arc, {"body": "b"}], "stiffness": 30, "damping": 4, "rest_length": 0.4}
     scene = {"bodies": {body: INERTIA for body in "abc"}, "springs": {"e": spring}}
@@ -27,17 +27,26 @@ def scene_over(surface: dict[str, Any], side: tuple[float, float, float] | None)
 
 
 class Path:
-    """The path over a surface whose points are given in the frame of the surface."""
+    """The path over a surface whose points are given in the frame of the surface.
 
-    def __init__(self, surface: dict[str, Any], side: tuple[float, float, float] | None = None, seed: int = 0) -> None:
-        self.system, rng = scene_over(surface, side), np.random.default_rng(seed)
+    `aligned` bodies and surfaces have the axes of the world, without round-off; others random ones.
+    """
+
+    def __init__(
+        self,
+        surface: dict[str, Any],
+        side: tuple[float, float, float] | None = None,
+        seed: int = 0,
+        aligned: bool = False,
+    ) -> None:
+        self.system, rng = scene_over(surface, side, {} if aligned else POSE), np.random.default_rng(seed)
         self.work: Work = workspace_for(self.system)
         self.points = self.system.forces.points
         self.surface = self.points.surfaces[0]
         for row in range(1, 4):
             body = self.work.bodies[row]
-            body["R"] = random_rotation(rng).T.ravel()
-            body["x"], body["v"], body["w"] = rng.normal(size=(3, 3))
+            body["R"] = (np.eye(3) if aligned else random_rotation(rng).T).ravel()
+            body["x"], body["v"], body["w"] = np.zeros((3, 3)) if aligned else rng.normal(size=(3, 3))
 
     def between(self, a: Any, b: Any) -> tuple[float, float, float]:
         """Length, rate and shortest line of the path between two points (3,) in the frame of the surface, m."""

@@ -43,6 +43,12 @@ SINES = tuple(math.sin(math.tau * k / SECTIONS) for k in range(SECTIONS + 1))
 MARGIN = 0.05
 """Relative difference of the lengths of two sections, above which the shorter one has the shorter geodesic."""
 
+NOISE = 1e-14
+"""Round-off of `slip`, relative to the products of a fan."""
+
+ON_SIDE = 1e-9
+"""Cosine between a direction and the side, above which it is on the side: those across it are not, by round-off."""
+
 SADDLE = 1e9
 """Added to the length of a section that is longer than those beside it, m."""
 
@@ -92,12 +98,13 @@ def slip(fan, c, s):
     """How far the normal at the top of a section is out of its plane: the derivative of the length, up to a factor.
 
     The plane has the direction w = c e + s f across the line, for the cosine c and the sine s of an angle, and the
-    normal m = s e - c f.
+    normal m = s e - c f.  0 within round-off, as for each section through the axis of a spheroid.
     """
     off = s * fan.foot_e - c * fan.foot_f
     mm = s * s * fan.ee - 2.0 * s * c * fan.ef + c * c * fan.ff
     wm = s * c * (fan.ee - fan.ff) + (s * s - c * c) * fan.ef
-    return off * mm + math.sqrt(max(1.0 - off * off, 0.0)) * wm
+    slope = off * mm + math.sqrt(max(1.0 - off * off, 0.0)) * wm
+    return slope if abs(slope) > NOISE * (fan.ee + fan.ff) else 0.0
 
 
 @formula
@@ -127,11 +134,11 @@ def approach(surface, p, q, rank):
     """Write an approximation of the arc between lines to two points: the shortest section by a plane through both.
 
     Among the sections whose length is stationary, those on the side count, and the least ones first; `rank` selects the
-    shortest or the second one.
+    shortest or the second one.  Where all are equal, it is that towards the side.
     """
     radii = load(surface.radii)
     p, q, side = divided(p, radii), divided(q, radii), divided(load(surface.side), radii)
-    has_side = dot(side, side) > 0.0
+    has_side, on_side = dot(side, side) > 0.0, ON_SIDE * norm(side)
     surface.touches, surface.doubtful, surface.rivals, surface.saddle, surface.arc = 0, 0, 0, 0, 0.0
     if min(dot(p, p), dot(q, q)) < 1.0 - 2.0 * ON_SURFACE:
         surface.doubtful = 1
@@ -145,12 +152,14 @@ def approach(surface, p, q, rank):
         return
     fan, lengths, ways = fan_about(u, foot, radii), surface.lengths, 0
     lengths[0] = lengths[1] = math.inf
-    before = slip(fan, COSINES[0], SINES[0])
+    before = first = slip(fan, COSINES[0], SINES[0])
+    equal = before == 0.0
     for k in range(1, SECTIONS + 1):
-        after = slip(fan, COSINES[k], SINES[k])
+        after = slip(fan, COSINES[k], SINES[k]) if k < SECTIONS else first
+        equal = equal and after == 0.0
         if before < 0.0 <= after or (has_side and after < 0.0 <= before):
             w = refined(fan, k, before, after)
-            if not has_side or dot(w, side) > 0.0:
+            if not has_side or dot(w, side) > on_side:
                 length = SADDLE if before >= 0.0 else 0.0
                 if ways == 1:
                     lengths[0] += section(p, q, load(surface.way), side, u, foot, radii)[1]
@@ -170,7 +179,8 @@ def approach(surface, p, q, rank):
     w = load(surface.way) if rank == 0 else load(surface.second_way)
     if lengths[rank] == math.inf:
         w = side - dot(side, u) * u
-        w, undefined = unit(w) if dot(w, w) > 0.0 else fan.e, 1
+        undefined = int(not equal or dot(w, w) == 0.0)
+        w = unit(w) if dot(w, w) > 0.0 else fan.e
     if not has_side and dot(foot, foot) < AMBIGUOUS * AMBIGUOUS:
         undefined = 1
     surface.rivals, surface.saddle = int(lengths[1] < (1.0 + MARGIN) * lengths[0]), int(lengths[rank] >= SADDLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from force_scenes import INERTIA, element_in, moved, varied, wrenches
 from geodesics import quadric, sections, shortest
 from loops import loaded
+from scipy.integrate import quad
 from scipy.special import ellipe
 from wrapped import Path
 
@@ -283,6 +285,46 @@ def test_opposite_points_on_an_ellipsoid_have_half_an_ellipse_between_them(radii
         halves.append(2.0 * long * ellipe(1.0 - (short / long) ** 2))
     assert shortest_line > 0.0  # no warning
     assert length == pytest.approx(min(halves), abs=1e-10 * min(radii))
+
+
+def length_round_an_ellipse(along: float, up: float, begin: Any, end: Any) -> float:
+    """The shortest way in the plane from one point to another, over the top of an ellipse between them."""
+
+    def tangent(point: Any, sign: float) -> float:
+        x, y = point[0] / along, point[1] / up
+        return float(np.arctan2(y, x) + sign * np.arccos(1.0 / np.hypot(x, y)))
+
+    first, last = tangent(begin, -1.0) % (2.0 * np.pi), tangent(end, 1.0)
+    ends = [np.array([along * np.cos(angle), up * np.sin(angle)]) for angle in (first, last)]
+    arc, _ = quad(lambda a: np.hypot(along * np.sin(a), up * np.cos(a)), last, first, epsabs=1e-14, epsrel=1e-13)
+    return float(np.linalg.norm(ends[0] - begin) + np.linalg.norm(ends[1] - end) + arc)
+
+
+@pytest.mark.parametrize("radii", [(0.06, 0.05, 0.04), (0.05, 0.05, 0.04), (0.06, 0.04, 0.04), (0.05, 0.05, 0.05)])
+@pytest.mark.parametrize(("along", "up", "across"), list(permutations(range(3))))
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("sided", [True, False])
+def test_a_path_in_a_plane_of_symmetry_of_an_ellipsoid_stays_there(radii, along, up, across, sign, sided):
+    """Lines through the centre, and beside it, with the side in the plane; without a side, lines beside the centre.
+
+    Over the longer of two semi-axes, the arc in the plane is stationary and no shortest one: a line beside the centre
+    has another one as well.
+    """
+    side = np.zeros(3)
+    side[up] = sign
+    path = Path({"type": "ellipsoid", "radii": list(radii)}, tuple(side) if sided else None, aligned=True)
+    tilts = [-1e-5, -1e-3, -0.1, *([0.0, 1e-12, 1e-6, 1e-3, 0.05, 0.12, 0.3, -1e-12, -1e-6] if sided else [])]
+    if radii[up] > radii[across]:
+        tilts = [0.0] if sided else []
+    for tilt in tilts:
+        begin, end = np.array([-0.3, 0.0]), 0.3 * np.array([np.cos(tilt), -np.sin(tilt)])
+        a, b = np.zeros((2, 3))
+        a[along], b[along], b[up] = begin[0], end[0], sign * end[1]
+        length, _, shortest_line = path.between(a, b)
+        assert shortest_line > 0.0  # no warning
+        wanted = length_round_an_ellipse(radii[along], radii[up], begin, end)
+        assert length == pytest.approx(wanted, abs=1e-11)
+        assert abs(path.surface["entering"][across]) < 1e-7
 
 
 @pytest.mark.parametrize("turn", [0.4, 0.5 * np.pi, 3.0, np.pi - 1e-7])
