@@ -78,7 +78,21 @@ def _unknown_key(finding: Finding, holder: type[Spec]) -> str:
         return f"`{key}` is not supported: {holder.UNSUPPORTED[key]}"
     if key[:1].isdecimal():
         return f"unknown key `{key}`: a comma separates entries; a decimal comma? write a point, as in `1.{key}`"
+    for section, kind in _types(holder):
+        if key.removesuffix("s") == kind:
+            return (
+                f"unknown key `{key}`; `{kind}` is a type of `{section}`: `{section}: {{NAME: {{type: {kind}, ...}}}}`"
+            )
     return f"unknown key `{key}`; {nearest(key, holder.model_fields.keys() | holder.PREPROCESSED)}"
+
+
+def _types(holder: type[Spec]) -> Iterator[tuple[str, str]]:
+    """Yield the sections whose elements have types, with each type."""
+    for section, field in holder.model_fields.items():
+        elements, _ = _unwrapped((field.annotation, *field.metadata))
+        if get_origin(elements) in (dict, Mapping):
+            _, catalogue = _unwrapped(get_args(elements)[-1])
+            yield from ((section, kind) for kind in (catalogue.specs if catalogue else ()))
 
 
 def _lacks_entry(finding: Finding, *within: int | str) -> bool:
