@@ -63,8 +63,8 @@ MOVES = (END.names or ()).index("entry")
 WITHIN = "it has no tangent at a pulley, since its next point lies within the circle, or the circles overlap"
 """Cause of a rope without a length."""
 
-ENDS_COINCIDE = "where its ends coincide: move one of them, or give `slack`"
-"""The same of a section without slack, which has no direction."""
+POINTS_COINCIDE = "where two points next to each other coincide: move one of them, or give `slack`"
+"""The same of a straight part without slack, which has no direction."""
 
 
 def pack_spans(
@@ -142,19 +142,20 @@ NO_WRAP = 1e-6
 
 
 @kernel
-def mark(spans, bodies, q, material):
+def mark(spans, bodies, q, least):
     """Choose the references of all angles for a position, and add the material of the sections to `made`, once.
 
-    `material` receives that of the section that begins at each span, m, without the marks on its pulleys.
+    `least` receives the straight length of each span with the slack of its section, m.
     """
-    first, arrival = 0, 0.0
+    first, arrival, slack = 0, 0.0, 0.0
     for k in range(len(spans)):
         span = spans[k]
         a, b = span.a, span.b
         ends = ends_of(a, b, bodies)
         if span.starts_row:
-            first, material[k] = k, span.made
+            first, slack = k, span.made
         free, fed = math.sqrt(dot(ends.d, ends.d)), 0.0
+        least[k] = slack + free
         if a.radius > 0.0:
             angle = angle_of(a, ends.e_a, ends.n_a, bodies)
             wrap = a.sense * (angle - arrival)
@@ -173,7 +174,6 @@ def mark(spans, bodies, q, material):
                 fed -= b.radius * b.sense * arrival
         taut = spans[first].taut * free if spans[first].taut > 0.0 else 0.0
         spans[first].made += fed + taut
-        material[first] += taut
 
 
 @kernel

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multibody_cli.errors import closest
 from multibody_cli.expressions import Reference
 from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
@@ -50,7 +51,8 @@ def read_force(model: Osim, element: Element) -> None:
         if model.is_enforced(element, "appliesForce"):
             FORCES[element.tag](model, element)
     else:
-        ledger.drop(element, "forces of this type are not read")
+        close = closest(element.tag, FORCES)
+        ledger.drop(element, "forces of this type are not read" + (f"; did you mean `{close}`?" if close else ""))
 
 
 # --- springs ----------------------------------------------------------------------------------------------------------

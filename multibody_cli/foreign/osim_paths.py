@@ -67,6 +67,8 @@ def read_surface(model: Osim, element: Element, body: str) -> None:
         ledger.approximate(element, "paths over it are geodesics", APPROXIMATIONS[element.tag])
     model.draft.add("surfaces", name, element, **fields, **pose.data())
     quadrant = model.text(element, "quadrant", "all").lower().lstrip("+")
+    if quadrant.lstrip("-") not in (*SIDES, "all", ""):
+        model.reading.refuse(element, f"expected a <quadrant> all, x, -x, y, -y, z or -z, found `{quadrant}`")
     model.surfaces[name] = WrapSurface(body, quadrant, pose.position, kind != "cylinder", kind == "torus")
 
 
@@ -127,7 +129,7 @@ def _wrap(
     model.drop(element, {"method": "a choice for ellipsoids"})
     name = model.text(element, "wrap_object")
     if name not in model.surfaces:
-        ledger.drop(element, f"the surface `{name}` is dropped")
+        ledger.drop(element, f"the surface `{name}` is dropped, or there is none; {nearest(name, model.surfaces)}")
         return
     body, quadrant = model.surfaces[name].body, model.surfaces[name].quadrant
     first, last = model.numbers(element, "range", (-1.0, -1.0))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from multibody_cli.cables.rope import ENDS_COINCIDE, WITHIN
+from multibody_cli.cables.rope import POINTS_COINCIDE, WITHIN
 from multibody_cli.forces.elastic_rope import ElasticRopeSpec
 from multibody_cli.forces.elements import ELASTIC_ROPES, apply_forces
 from multibody_cli.forces.states import store_states, take_implicitly
@@ -35,10 +35,11 @@ def measure_elastic_ropes(loaded: LoadedScene, model: Model, state: State) -> No
         for name, rope in zip(ropes, forces.tables[ELASTIC_ROPES], strict=True):
             own = slice(rope["first"], rope["last"])
             starts = forces.spans[own]["starts_row"] == 1
-            sections = zip(forces.spans[own]["made"][starts], coincident[own][starts], strict=True)
+            meets = np.logical_or.reduceat(coincident[own], np.flatnonzero(starts))
+            sections = zip(forces.spans[own]["made"][starts], meets, strict=True)
             for k, (made, meet) in enumerate(sections, start=1):
                 if math.isnan(made) or meet:
-                    cause = f", {ENDS_COINCIDE}" if meet else f": {WITHIN}"
+                    cause = f", {POINTS_COINCIDE}" if meet else f": {WITHIN}"
                     yield ("springs", name), f"has no length in the initial position, in section {k}{cause}"
 
     loaded.refuse(undefined())

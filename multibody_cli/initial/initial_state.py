@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multibody_cli.cables.rope import ENDS_COINCIDE
+from multibody_cli.cables.rope import POINTS_COINCIDE
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.constraints.contract import ConstraintSpec
 from multibody_cli.immutable import replace
@@ -132,13 +132,13 @@ def _assemble_positions(
 
 
 def _require_length(loaded: LoadedScene, model: Model, coincident: Flags) -> None:
-    """Refuse a rope that is taut at the start where its ends coincide: its tension would have no direction."""
+    """Refuse a rope that is taut at the start where points coincide: its tension would have no direction."""
 
     def without() -> Iterator[tuple[Sequence[str], str]]:
         spans = ropes_of(model.system)
-        for span in spans[coincident & (spans["length"] < 0)]:
-            name = model.names.rows[span["first_row"]]
-            yield (name.section, name.element), f"has no length {name.direction}, {ENDS_COINCIDE}"
+        for row in np.unique(spans["first_row"][coincident & (spans["length"] < 0)]):
+            name = model.names.rows[row]
+            yield (name.section, name.element), f"has no direction {name.direction}, {POINTS_COINCIDE}"
 
     loaded.refuse(without())
 

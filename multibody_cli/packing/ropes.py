@@ -22,7 +22,7 @@ from multibody_cli.packing.rows import RowPacker
 from multibody_cli.tree.workspace import workspace_for
 
 ROUND_OFF = 1e-12
-"""Length of a section, relative to the coordinates of its points, that is round-off."""
+"""Length of a straight part, relative to the coordinates of its points, that is round-off."""
 
 
 class PackedGuides(Immutable, eq=False):
@@ -75,16 +75,16 @@ def mark_ropes(system: System, spans: Records, q: Floats, v: Floats, time: float
     Returns
     -------
     Flags
-        (n,) the spans at which a section begins whose points coincide at the start, and that has no slack.
+        (n,) the spans whose ends coincide at the start, in a section that has no slack.
     """
-    work, placed, material = workspace_for(system), q.copy(), np.full(len(spans), np.nan)
+    work, placed, least = workspace_for(system), q.copy(), np.full(len(spans), np.nan)
     update_kinematics(system, time, placed, v.copy(), np.zeros_like(v), work)
     place_points(system.forces.points, placed)
     move_ends(spans, system.forces.points)
-    mark(spans, work.bodies, placed, material)
+    mark(spans, work.bodies, placed, least)
     places = work.bodies["x"], spans["a"]["centre"], spans["b"]["centre"]
     reach = max(system.tree.length, *(np.abs(one).max() for one in places))
-    return np.asarray(material <= ROUND_OFF * reach)
+    return np.asarray(least <= ROUND_OFF * reach)
 
 
 def copy_marks(system: System, marked: System) -> None:

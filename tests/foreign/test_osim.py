@@ -299,6 +299,20 @@ def test_a_range_of_a_wrap_counts_points_that_are_dropped(range_: str, wraps: li
     assert [k for k, entry in enumerate(entries) if "wrap" in entry] == wraps
 
 
+def test_names_of_surfaces_quadrants_and_forces_are_checked(tmp_path: Path) -> None:
+    """A quadrant that OpenSim refuses was left out without a word."""
+    path = tmp_path / "m.osim"
+    path.write_text(WRAPPED.format(range="-1 -1").replace("</radius>", "</radius><quadrant>+q</quadrant>"))
+    with pytest.raises(SceneError, match="expected a <quadrant> all, x, -x, y, -y, z or -z, found `q`"):
+        mbsim.load(path)
+    text = WRAPPED.format(range="-1 -1").replace("wrap_object>drum", "wrap_object>drums")
+    path.write_text(text.replace("</objects></ForceSet>", '<PathSprings name="t"/></objects></ForceSet>'))
+    draft = read(path)
+    reasons = [entry.reason for entry in ImportReport(draft.ledger).losses]
+    assert "the surface `drums` is dropped, or there is none; did you mean `drum`?" in reasons
+    assert "forces of this type are not read; did you mean `PathSpring`?" in reasons
+
+
 def test_a_line_within_a_body_does_not_go_round_a_surface_that_it_misses(tmp_path: Path) -> None:
     """The quadrant is for the line from body to body: OpenSim wraps one line."""
     text = WRAPPED.format(range="-1 -1").replace("</radius>", "</radius><quadrant>x</quadrant>")

@@ -351,10 +351,19 @@ def test_an_elastic_rope_whose_ends_coincide_is_refused(tmp_path, place):
     load = body(2.0) | {"position": [1.1 * x for x in place]}
     rope = elastic(guide, guide, {"body": "load", "point": [-0.1 * x for x in place]}, tension=5)
     scene = {"bodies": {"load": load}, "springs": {"rope": rope}, "simulation": {"duration": 0.1, "step": 1e-3}}
-    with pytest.raises(SceneError, match=r"springs\.rope: .*, in section 1, where its ends coincide: move one of them"):
+    with pytest.raises(SceneError, match=r"springs\.rope: .*, in section 1, where two points next to each other"):
         prepared(tmp_path, scene)
     rope["slack"] = 0.1 * rope.pop("tension")
     prepared(tmp_path, scene)
+
+
+def test_an_elastic_rope_whose_end_is_at_its_guide_is_refused(tmp_path):
+    """Its tension has no direction there, although the section has a length."""
+    rope = elastic({"body": "world"}, {"body": "world", "point": [0, 0, -1]}, {"body": "load"}, tension=5)
+    load = body(2.0) | {"position": [0, 0, -1]}
+    scene = {"bodies": {"load": load}, "springs": {"rope": rope}, "simulation": {"duration": 0.1, "step": 1e-3}}
+    with pytest.raises(SceneError, match=r"in section 1, where two points next to each other coincide: move"):
+        prepared(tmp_path, scene)
 
 
 @every_method

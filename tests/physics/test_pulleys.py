@@ -214,11 +214,14 @@ def test_a_belt_on_a_carrier_that_turns(tmp_path, method, sense):
     np.testing.assert_allclose(0.1 * (sun - arm), sense * 0.15 * planet, rtol=0, atol=1e-10)
 
 
+COINCIDE = "has no direction along it, where two points next to each other coincide: move one of them, or give"
+
+
 def test_a_taut_rope_without_length_is_refused(tmp_path):
     """It would act in no direction."""
     settings = {"duration": 0.1, "step": H}
     scene = {"bodies": {"ball": body(1.0)}, "constraints": {"rope": rope("world", "ball")}, "simulation": settings}
-    with pytest.raises(SceneError, match="has no length along it, where its ends coincide: move one of them, or give"):
+    with pytest.raises(SceneError, match=COINCIDE):
         prepared(tmp_path, scene)
     scene["constraints"]["rope"]["slack"] = [0.1]
     prepared(tmp_path, scene)
@@ -230,8 +233,20 @@ def test_a_taut_rope_over_a_guide_without_length_is_refused(tmp_path, place):
     load = body(1.0) | {"position": [1.1 * x for x in place]}
     over = guide, guide, {"body": "ball", "point": [-0.1 * x for x in place]}
     scene = {"bodies": {"ball": load}, "constraints": {"rope": rope(*over)}}
-    with pytest.raises(SceneError, match="has no length along it, where its ends coincide: move one of them, or give"):
+    with pytest.raises(SceneError, match=COINCIDE):
         prepared(tmp_path, scene | {"simulation": {"duration": 0.1, "step": H}})
+
+
+def test_a_taut_rope_whose_end_is_at_its_guide_is_refused(tmp_path):
+    """The tension has no direction on the end, although the rope has a length behind the guide."""
+    guide = {"body": "world", "point": [0.1, 0, 2]}
+    scene = {"bodies": {"end": body(1.0) | {"position": [0.1, 0, 2]}, "ball": body(1.0)}}
+    scene["constraints"] = {"rope": rope("end", guide, "ball")}
+    scene["simulation"] = {"duration": 0.1, "step": H}
+    with pytest.raises(SceneError, match=COINCIDE):
+        prepared(tmp_path, scene)
+    scene["constraints"]["rope"]["slack"] = [0.1]
+    prepared(tmp_path, scene)
 
 
 @every_method
