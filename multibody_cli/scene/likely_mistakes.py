@@ -16,7 +16,7 @@ TURN = 2.0 * math.pi
 def likely_mistakes(scene: SceneSpec, data: dict[str, Any]) -> Iterator[tuple[NodePath, str]]:
     """Yield places of a scene with the probable mistakes there; `data` is the scene as it is written."""
     yield from _angles_in_degrees(scene, data)
-    yield from _rotations_in_degrees(data, ())
+    yield from _entries_in_degrees(data, (), _angles(scene))
     yield from _bodies_that_nothing_holds(scene)
 
 
@@ -35,16 +35,28 @@ def _angles_in_degrees(scene: SceneSpec, data: dict[str, Any]) -> Iterator[tuple
                     yield from _in_degrees(value, path)
 
 
-def _rotations_in_degrees(data: Any, path: NodePath) -> Iterator[tuple[NodePath, str]]:
-    """Yield the angles of rotations about an axis in whole numbers beyond a turn."""
+def _angles(scene: SceneSpec) -> set[str]:
+    """Return the coordinates that are angles, as points that depend on a coordinate name them."""
+    found = set[str]()
+    for name, joint in scene.joints.items():
+        angles = [k for k, kind in enumerate(joint.coordinates) if kind.value == "rad"]
+        found |= {f"{name}/{k}" for k in angles}
+        found |= {name} if angles and len(joint.coordinates) == 1 else set()
+    return found
+
+
+def _entries_in_degrees(data: Any, path: NodePath, angles: set[str]) -> Iterator[tuple[NodePath, str]]:
+    """Yield angles of rotations about an axis, and ranges of these coordinates, in whole numbers beyond a turn."""
     if isinstance(data, dict):
         if "axis" in data and "angle" in data:
             yield from _in_degrees(data["angle"], (*path, "angle"))
+        if "range" in data and str(data.get("coordinate")) in angles:
+            yield from _in_degrees(data["range"], (*path, "range"))
         for key, value in data.items():
-            yield from _rotations_in_degrees(value, (*path, key))
+            yield from _entries_in_degrees(value, (*path, key), angles)
     elif isinstance(data, list):
         for k, value in enumerate(data):
-            yield from _rotations_in_degrees(value, (*path, k))
+            yield from _entries_in_degrees(value, (*path, k), angles)
 
 
 def _in_degrees(value: Any, path: NodePath) -> Iterator[tuple[NodePath, str]]:

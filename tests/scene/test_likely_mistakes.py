@@ -43,6 +43,18 @@ def test_an_angle_of_many_turns_in_whole_numbers_is_probably_in_degrees(joint, p
     assert warning.endswith(f": {place}: {said}")
 
 
+POINT = "{body: arm, point: [1, 0, 0], coordinate: COORDINATE, range: [0, 40]}"
+PATHS = f"paths: {{p: {{path: [{{body: world}}, {POINT}, {{body: arm}}]}}}}\n"
+
+
+def test_a_range_of_an_angle_in_whole_numbers_beyond_a_turn():
+    """A range of a coordinate that slides is none."""
+    (warning,) = warnings_of(more=PATHS.replace("COORDINATE", "hinge"))
+    assert warning.endswith(": paths.p.path[1].range[1]: 40 rad is 6.37 turns; did you mean `40 deg`?")
+    slide = "  slide: {type: prismatic, parent: arm, child: other, axis: [0, 1, 0]}\n"
+    assert warnings_of(other="", more=slide + PATHS.replace("COORDINATE", "slide")) == []
+
+
 NOT_IN_DEGREES = (
     *(", q: 90 deg", ", q: 6", ", q: 31.4159", ", q: -6", ", v: 90"),
     *(", limits: [-1, 3]", ", limits: [-.inf, 3]"),
