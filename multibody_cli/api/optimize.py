@@ -57,14 +57,15 @@ def optimize(
     subject_to
         Constraints, as in `["joints.hinge.q@max <= 30 deg"]`.
     algorithm
-        `slsqp`, `l-bfgs-b`, `cobyqa`, `nelder-mead`, `trf` or `differential-evolution`; by default `slsqp`, or
-        `trf` for least squares without constraints.
+        `slsqp`, `l-bfgs-b`, `cobyqa`, `nelder-mead`, `trf`, `differential-evolution`, or for several objectives
+        `nsga2`; by default `slsqp`, or `trf` for least squares without constraints.
     exact
         Whether derivatives are exact where the run can be differentiated; else they are differences of runs.
     seed
         Seed of random points.
     points
-        Number of values of each objective but the first on a Pareto front.
+        Number of values of each objective but the first on a Pareto front; the population of `nsga2` is 4 times as
+        large.
     runs
         Largest number of runs.
     jobs, dask

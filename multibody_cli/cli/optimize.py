@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multibody_cli.studies.optimize.study import Optimization, Optimum
     from multibody_cli.studies.optimize.trials import Trial, Trials
 
-ALGORITHM_NAMES = ("slsqp", "l-bfgs-b", "cobyqa", "nelder-mead", "trf", "differential-evolution")
+ALGORITHM_NAMES = ("slsqp", "l-bfgs-b", "cobyqa", "nelder-mead", "trf", "differential-evolution", "nsga2")
 EXIT_CODES = {"converged": 0, "not converged": 1}
 
 MOST_OF_FRONT = 30
@@ -81,7 +81,11 @@ LONGEST_NAME = 60
 )
 @click.option("--seed", metavar="S", type=click.IntRange(0), default=0, help="Seed of random points. Default: 0.")
 @click.option(
-    "--points", metavar="N", type=click.IntRange(2), default=11, help="Points of a Pareto front. Default: 11."
+    "--points",
+    metavar="N",
+    type=click.IntRange(2),
+    default=11,
+    help="Points of a Pareto front; the population of nsga2 is 4 N. Default: 11.",
 )
 @click.option(
     "--runs", "most", metavar="N", type=click.IntRange(1, 10**6), default=2000, help="Most runs. Default: 2000."
@@ -125,8 +129,9 @@ def verb(
     of squares by Gauss-Newton steps, with the derivatives of each residual. The other algorithms minimize the same sum.
 
     Derivatives are exact where the run can be differentiated, else differences of runs. `cobyqa` and `nelder-mead`
-    need none, and `differential-evolution` searches between all bounds. A run that fails, as where a loop cannot be
-    assembled, bounds the search.
+    need none, and `differential-evolution` searches between all bounds. `nsga2` makes a Pareto front of several
+    objectives with a population between all bounds; it requires pip install 'multibody-cli[optimize]'. A run that
+    fails, as where a loop cannot be assembled, bounds the search.
 
     Every run is a row of the table, as those of `mbsim sweep`. The same command continues an optimization that was
     interrupted.
@@ -202,10 +207,11 @@ def _show(found: Optimum, files: list[Path]) -> None:
     if found.best is None:
         show("  no run satisfies the constraints")
     elif found.front:
-        points = [found.numbers(one) | found.parameters(one) for one in found.front[:MOST_OF_FRONT]]
+        places = dict.fromkeys(k * (len(found.front) - 1) // (MOST_OF_FRONT - 1) for k in range(MOST_OF_FRONT))
+        points = [found.numbers(one) | found.parameters(one) for one in (found.front[k] for k in places)]
         show_table([{shortened(key, LONGEST_NAME): x for key, x in one.items()} for one in points], indent="  ")
         if len(found.front) > MOST_OF_FRONT:
-            show(f"  and {len(found.front) - MOST_OF_FRONT} more points of the front")
+            show(f"  and {len(found.front) - MOST_OF_FRONT} more points of the front between them")
     else:
         show_table(
             [

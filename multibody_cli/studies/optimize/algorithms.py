@@ -1,4 +1,4 @@
-"""Algorithms of SciPy on the trials of a problem.
+"""Algorithms of SciPy on the trials of a problem, and the table of all algorithms.
 
 Parameters are scaled by their bounds, objectives and constraints by their sizes at the start.  A run that fails, as
 where a loop cannot be assembled, is a bound: its objective is larger than all others, and its constraints are violated.
@@ -19,7 +19,7 @@ from multibody_cli.errors import RunFailed
 from multibody_cli.immutable import Immutable
 from multibody_cli.lanes.derivatives import Unsupported
 from multibody_cli.model import Floats
-from multibody_cli.studies.optimize.problem import Constraint, Problem
+from multibody_cli.studies.optimize.problem import INEQUALITIES, RELATIONS, Constraint, Problem
 from multibody_cli.studies.optimize.trials import Trial, Trials
 
 BARRIER = 1e3
@@ -159,9 +159,10 @@ class Algorithm(Immutable):
     ----------
     description
         A sentence.
-    derivatives, constrained, everywhere
-        Whether it needs derivatives; whether it takes constraints; whether it searches between all bounds instead of
-        from the start.
+    derivatives, everywhere
+        Whether it needs derivatives; whether it searches between all bounds instead of from the start.
+    relations
+        Relations of the constraints that it takes; with none, it takes no further objectives either.
     options
         Options of `scipy.optimize.minimize`.
     failed
@@ -170,16 +171,23 @@ class Algorithm(Immutable):
         Codes of SciPy that mean that round-off exceeds the decrease that is left.
     residuals
         Whether it minimizes a sum of squares by its residuals.
+    front
+        Whether it takes several objectives at once, and makes a Pareto front of them.
+    package, extra
+        The package that has it, and the extra that installs this package; empty for one that is always there.
     """
 
     description: str
     derivatives: bool
-    constrained: bool
+    relations: tuple[str, ...]
     options: dict[str, Any]
     everywhere: bool = False
     failed: float = np.inf
     at_round_off: tuple[int, ...] = ()
     residuals: bool = False
+    front: bool = False
+    package: str = "scipy"
+    extra: str = ""
 
     def minimize(self, name: str, functions: Functions, start: Floats, seed: int) -> Ending:
         """Minimize from scaled parameters (n,)."""
@@ -234,36 +242,46 @@ ALGORITHMS: dict[str, Algorithm] = {
     "slsqp": Algorithm(
         "Sequential quadratic programming.",
         True,
-        True,
+        RELATIONS,
         {"ftol": 1e-14, "maxiter": 1000},
         failed=BARRIER,
         at_round_off=(8,),
     ),
     "l-bfgs-b": Algorithm(
-        "Quasi-Newton method.", True, False, {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000}, failed=BARRIER
+        "Quasi-Newton method.", True, (), {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000}, failed=BARRIER
     ),
     "cobyqa": Algorithm(
         "Quadratic models, without derivatives.",
         False,
-        True,
+        RELATIONS,
         {"initial_tr_radius": 0.1, "final_tr_radius": 1e-8, "maxfev": 10**6, "maxiter": 10**6},
         failed=BARRIER,
     ),
     "nelder-mead": Algorithm(
         "Simplex, without derivatives.",
         False,
-        False,
+        (),
         {"xatol": 1e-8, "fatol": 1e-15, "maxfev": 10**6, "maxiter": 10**6, "adaptive": True},
     ),
     "trf": Algorithm(
         "Trust region of least squares, by Gauss-Newton steps within bounds.",
         True,
-        False,
+        (),
         {"ftol": 1e-14, "xtol": 1e-12, "gtol": 1e-14, "max_nfev": 1000, "x_scale": "jac"},
         residuals=True,
     ),
     "differential-evolution": Algorithm(
-        "Population between all bounds, refined by the local algorithm.", False, True, {}, everywhere=True
+        "Population between all bounds, refined by the local algorithm.", False, INEQUALITIES, {}, everywhere=True
+    ),
+    "nsga2": Algorithm(
+        "Population between all bounds, sorted by domination.",
+        False,
+        INEQUALITIES,
+        {},
+        everywhere=True,
+        front=True,
+        package="pymoo",
+        extra="optimize",
     ),
 }
 """Algorithms by name; those from a start by that of SciPy."""

@@ -67,8 +67,9 @@ def trace_front(
 
 def not_dominated(points: Sequence[Trial], count: int) -> list[Trial]:
     """Return the points that no other one equals or betters in all of `count` objectives, by the first objective."""
-    found: list[Trial] = []
-    for one in sorted(points, key=lambda point: tuple(point.numbers[:count].tolist())):
-        if not any((other.numbers[:count] <= one.numbers[:count]).all() for other in found):
-            found.append(one)
-    return found
+    table = np.array([one.numbers[:count] for one in points]).reshape(-1, count)
+    found: list[int] = []
+    for k in np.lexsort(table.T[::-1]):
+        if not (table[found] <= table[k]).all(axis=1).any():
+            found.append(k)
+    return [points[k] for k in found]

@@ -19,7 +19,8 @@ from multibody_cli.studies.fit import FreeParameter, read_parameter
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.sweep.kept_channels import Kept, instants_of, kept_numbers, read_kept
 
-RELATIONS = ("<=", ">=", "==")
+INEQUALITIES = ("<=", ">=")
+RELATIONS = (*INEQUALITIES, "==")
 
 MOST_RESIDUALS = 1000
 """Largest number of residuals: each is a column of the table, and so is each of its derivatives."""
@@ -118,6 +119,13 @@ class Problem(Immutable):
         return bool(np.isfinite(numbers).all()) and all(
             one.is_satisfied(float(numbers[self.kept.index(one.kept)])) for one in own
         )
+
+    def violation(self, numbers: Floats) -> float:
+        """Return the sum of the relative violations of the constraints; infinite for a run that failed."""
+        if not np.isfinite(numbers).all():
+            return math.inf
+        pairs = ((one, float(numbers[self.kept.index(one.kept)])) for one in self.constraints)
+        return sum(one.violation(value) for one, value in pairs if not one.is_satisfied(value))
 
     def nearest_miss(self, numbers: Iterable[Floats]) -> str:
         """Return the constraint that no run satisfies by the least, its value in this run, and a remedy."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +21,7 @@ from multibody_cli.output.rows import Column
 from multibody_cli.output.sweep_table import KeyValues, write_sweep_table
 from multibody_cli.studies.fit import ASSEMBLED
 from multibody_cli.studies.optimize.algorithms import ALGORITHMS, LOCAL, Ending, best_of, minimize
+from multibody_cli.studies.optimize.genetic import evolve_front
 from multibody_cli.studies.optimize.pareto import not_dominated, trace_front
 from multibody_cli.studies.optimize.problem import Constraint, Problem, columns_of, require_units
 from multibody_cli.studies.optimize.trials import Execute, Exhausted, Stopped, Trial, Trials
@@ -46,7 +48,7 @@ class Search(Immutable):
     seed
         Seed of random points.
     points
-        Number of values of each objective but the first on a Pareto front.
+        Number of values of each objective but the first on a Pareto front; a quarter of a population.
     most
         Largest number of runs.
     """
@@ -175,17 +177,31 @@ def plan(
     ArgumentError
         A channel does not exist, or the algorithm cannot solve the problem.
     """
-    import scipy
-
     algorithm = search.algorithm
-    kind = ALGORITHMS[algorithm]
-    if (problem.constraints or len(problem.objectives) > 1) and not kind.constrained:
-        able = ", ".join(name for name, one in ALGORITHMS.items() if one.constrained)
+    kind, several = ALGORITHMS[algorithm], len(problem.objectives) > 1
+    others = {name: one for name, one in ALGORITHMS.items() if several or not one.front}
+    refused = [one for one in problem.constraints if one.relation not in kind.relations]
+    if (refused or several) and not kind.relations:
+        able = ", ".join(name for name, one in others.items() if one.relations)
         raise ArgumentError(f"--algorithm {algorithm} takes neither constraints nor several objectives: use {able}")
+    if refused:
+        able = ", ".join(name for name, one in others.items() if refused[0].relation in one.relations)
+        raise ArgumentError(
+            f"--algorithm {algorithm} takes only constraints with {' or '.join(kind.relations)}, found "
+            f"`{refused[0].text}`: use {able}"
+        )
+    if kind.front and not several:
+        able = ", ".join(name for name, one in others.items() if one.everywhere)
+        raise ArgumentError(f"--algorithm {algorithm} minimizes several objectives, found one: use {able}")
     if kind.residuals and not problem.residuals:
         raise ArgumentError(f"--algorithm {algorithm} needs residuals: use --least-squares instead of --minimize")
     if kind.everywhere and not np.isfinite(problem.bounds).all():
         raise ArgumentError(f"--algorithm {algorithm} needs bounds of all parameters: --vary KEY=START,LOW,HIGH")
+    try:
+        release = import_module(kind.package).__version__
+    except ImportError:
+        install = f"pip install 'multibody-cli[{kind.extra}]'"
+        raise ArgumentError(f"--algorithm {algorithm} needs {kind.package}: {install}") from None
     forget_scene()
     own = (*overrides, ASSEMBLED)
     starts = problem.overrides(np.array([one.start for one in problem.parameters]))
@@ -203,7 +219,7 @@ def plan(
         "text": plain(read_scene(scene).root),
         "task": [task.overrides, [asdict(one) for one in task.kept]],
         "problem": asdict(problem),
-        "search": [asdict(search), scipy.__version__],
+        "search": [asdict(search), release],
     }
     task = replace(task, digest=digest_of(content))
     return Optimization(problem, task, columns, first.scene.name, search), first
@@ -237,7 +253,7 @@ def optimize(
     OutputError
         The table cannot be written.
     """
-    problem, search = study.problem, study.search
+    problem, search, kind = study.problem, study.search, ALGORITHMS[study.search.algorithm]
     if table.exists() and not force:
         require_own_table(table, study.task.digest)
     with RowFile(row_file_path(table), study.task.digest, search.most, force) as rows:
@@ -249,7 +265,9 @@ def optimize(
         status: Status
         front: list[Trial] = []
         try:
-            if len(problem.objectives) > 1:
+            if kind.front:
+                ending = evolve_front(trials, problem, study.start, search.points, search.seed)
+            elif len(problem.objectives) > 1:
                 ending = trace_front(trials, problem, study.start, search.points, solve, front)
             else:
                 ending = solve(study.start, 0, problem.constraints)
@@ -268,6 +286,8 @@ def optimize(
             status, message = "interrupted", "the same command continues"
         _write_table(study, trials, rows, table, status == INTERRUPTED)
     best = best_of(trials.all, problem, 0)
+    if kind.front:
+        front = [one for one in trials.all if problem.is_feasible(one.numbers)]
     return Optimum(
         study,
         status,

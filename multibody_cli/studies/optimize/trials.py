@@ -111,6 +111,8 @@ class Trials:
     def evaluate(self, points: Sequence[Floats], with_slopes: bool = False) -> list[Trial]:
         """Return the trials at points, in the units of the parameters; each different point is one run.
 
+        Where these are more than the runs that are left, the first of them are made.
+
         Raises
         ------
         Stopped, Exhausted
@@ -121,9 +123,7 @@ class Trials:
         keys = [(np.asarray(point, float).tobytes(), with_slopes) for point in points]
         fresh = {key: np.asarray(point, float) for key, point in zip(keys, points, strict=True) if key not in self._at}
         first = len(self.all)
-        if first + len(fresh) > self._most:
-            raise Exhausted
-        numbered = list(enumerate(fresh.items(), first))
+        numbered = list(zip(range(first, self._most), fresh.items(), strict=False))
         missing = [(number, values) for number, (_, values) in numbered if number not in self._known]
         if with_slopes:
             for number, values in missing:
@@ -133,8 +133,10 @@ class Trials:
         for number, (key, values) in numbered:
             self._at[key] = self._trial(number, values)
             self.all.append(self._at[key])
-        if fresh:
+        if numbered:
             self._on_trial(self)
+        if len(numbered) < len(fresh):
+            raise Exhausted
         return [self._at[key] for key in keys]
 
     def differences(self, values: Floats) -> Floats:
