@@ -108,3 +108,42 @@ def test_forces_through_a_rope_in_one_state() -> None:
     sim = mbsim.Simulation(mbsim.load(HOIST))
     found = sim.inverse_dynamics(np.zeros(2), on=["drum"])
     np.testing.assert_allclose(found, [-R * M * G / 2.0, 0.0], rtol=1e-9)
+
+
+WINDING = """
+mbsim: 1
+name: winding
+gravity: [0, 0, 0]
+bodies:
+  arm: {mass: 1, inertia: {principal: [0.1, 0.1, 0.1]}}
+  puck: {mass: 1, inertia: {principal: [0.01, 0.01, 0.01]}}
+joints:
+  hinge: {type: revolute, axis: [0, 0, 1], child: arm, v: 4}
+  slide: {type: prismatic, axis: [1, 0, 0], parent: arm, child: puck, q: 1, v: "${4*0.05/sqrt(1 - 0.05**2)}"}
+constraints:
+  rope:
+    type: rope
+    over:
+      - {body: puck}
+      - {body: world, radius: 0.05, axis: [0, 0, 1], slides: true, turns: 4}
+      - {body: world, point: [0, -2, 0]}
+simulation: {duration: 2 s, step: 1 ms, integrator: rk4}
+output: {every: 10 ms}
+"""
+
+
+def test_turns_of_a_rope_count_along_a_motion(tmp_path: Path) -> None:
+    """The arm unwinds the rope from a post by more than a turn: s = sqrt(x^2 - r^2) grows by r per radian.
+
+    Beyond the angle of the tangent, atan2(r, s), which changes with s.
+    """
+    rows = [f"{t:.2f},{4.0 * t:.15g}" for t in np.linspace(0.0, 2.0, 201)]
+    (tmp_path / "wind.csv").write_text("\n".join(["time (s),hinge (rad)", *rows, ""]))
+    found = mbsim.kinematics(WINDING, tmp_path / "wind.csv")
+    q = dict(zip((one.name for one in found.coordinates), found.q.T, strict=True))
+    s = np.sqrt(q["slide"] ** 2 - 0.05**2)
+    unwound = q["hinge"] + np.arctan2(s, 0.05) - np.arctan2(s[0], 0.05)
+    np.testing.assert_allclose(s - s[0], 0.05 * unwound, rtol=0, atol=1e-9)
+    assert unwound[-1] > 1.2 * 2.0 * np.pi
+    mbsim.load(WINDING).run(tmp_path / "wind.h5")
+    assert np.abs(mbsim.inverse(WINDING, tmp_path / "wind.h5").forces).max() < 1e-8

@@ -18,9 +18,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from multibody_cli.errors import RunFailed
+from multibody_cli.forces.states import load_states
 from multibody_cli.initial.assemble import Assembler
 from multibody_cli.kernel import Flags, Floats, Integers
 from multibody_cli.model import Model, State
+from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.studies.inverse.branches import branches_at
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.tree.configuration import displace, normalize
@@ -110,6 +112,8 @@ class ConsistentMotion:
         ------
         RunFailed
             The constraints cannot be satisfied.
+        ArgumentError
+            Whole turns of a rope are uncertain between two configurations.
         """
         state, rows = self._state, self.rows
         before = state.v[: rows.n].copy(), state.a[: rows.n].copy()
@@ -149,10 +153,11 @@ class ConsistentMotion:
             (n,) the accelerations; None if the constraints are not satisfied there.
         """
         state, rows = self._state, self.rows
-        whole = np.zeros(self._model.nv)
+        whole, before = np.zeros(self._model.nv), state.q.copy()
         whole[: rows.n] = displacement
         displace(self._system.tree, state.q, whole, 1.0)
         normalize(self._system.tree, state.q)
+        follow_ropes(self._model, state, before)
         state.time[0], state.v[: rows.n] = time, v
         rows.update(state)
         errors = rows.errors() / self._assembler.scales.rows[rows.equalities()]
@@ -166,7 +171,8 @@ class ConsistentMotion:
 
     def _place(self, time: float, q: Floats) -> None:
         """Assemble the configuration with the given values."""
-        state, plain = self._state, self._is_plain
+        state, plain, before = self._state, self._is_plain, self._state.q.copy()
+        load_states(self._system.forces.states, state.z)
         places = self._places[self.given[plain]]
         for iq, k in self._turns:
             state.q[iq : iq + 4] = quaternion_of(q[k : k + 3])
@@ -186,6 +192,8 @@ class ConsistentMotion:
         for k in range(1, steps + 1):
             state.q[places] = start + k / steps * (q - start)
             self._assemble(kept)
+            follow_ropes(self._model, state, before)
+            before = state.q.copy()
         self.change[plain] = np.abs(state.q[places] - q)
         self.changes = np.maximum(self.changes, self.change)
 
