@@ -252,3 +252,13 @@ def test_a_missing_package_is_named_with_its_extra(folder: Path, monkeypatch: py
     ):
         planned(folder)
     assert planned(folder, algorithm="slsqp").task.digest
+
+
+def test_an_algorithm_that_repeats_its_points_ends(tmp_path):
+    """On flat objectives, COBYQA asks for the same points again, which are no runs and do not count as such."""
+    study = planned(tmp_path, varied=("vars.x=0.5,-4,4", "vars.y=0.1,-4,4"), algorithm="cobyqa", points=3, most=600)
+    places = Places(study)
+    found = optimize(study, tmp_path / "places.h5", places)
+    assert found.status == "not converged"
+    assert "evaluations" in found.message
+    assert places.runs < 600

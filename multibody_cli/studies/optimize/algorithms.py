@@ -254,7 +254,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         "Quadratic models, without derivatives.",
         False,
         RELATIONS,
-        {"initial_tr_radius": 0.1, "final_tr_radius": 1e-8, "maxfev": 10**6, "maxiter": 10**6},
+        {"initial_tr_radius": 0.1, "final_tr_radius": 1e-8},
         failed=BARRIER,
     ),
     "nelder-mead": Algorithm(
