@@ -308,7 +308,7 @@ def test_tensions_of_a_simulation_are_those_of_its_present_state():
 
 def test_a_picture_has_the_lines_of_the_path():
     """Of all instants, with a point that vanishes; they are as long as the path."""
-    path = [*MIXED[:3], {"body": "b", "point": [0.3, 0.1, 0.2], "coordinate": "turn", "range": [-9, 0.2]}, MIXED[3]]
+    path = [*MIXED[:3], {"body": "b", "point": [0.3, 0.1, 0.2], "coordinate": "turn", "range": [-6, 0.2]}, MIXED[3]]
     scene = scene_of("slide", True, {"method": "aba"}, springs={"s": {"path": path, "stiffness": 9, "rest_length": 1}})
     compiled = load(json.dumps(scene) + "\n")
     sink = MemorySink()
@@ -336,7 +336,7 @@ PATHS = {
 def test_a_path_without_a_point_is_that_without_the_point(name, method, exists):
     before, after = PATHS[name]
     point = {"body": "b", "point": AT}
-    bounds = {"coordinate": "wrist/0", "range": [-10, 10] if exists else [8, 9]}
+    bounds = {"coordinate": "wrist/0", "range": [-6, 6] if exists else [5, 6]}
     paths = [*before, {**point, **bounds}, *after], [*before, *([point] if exists else []), *after]
     found = [
         run_of(scene_of("slide", True, {"method": method},
@@ -351,7 +351,7 @@ def test_surfaces_on_both_sides_of_an_absent_point_count_once():
     """While the point is there the path wraps over the ball before and behind it, and passes it after it vanished."""
     ball = {"wrap": {"type": "sphere", "body": "c", "radius": 0.12, "position": [0, 0, 0.1]}, "side": [-1, 0, 0]}
     there, end = {"body": "b", "point": [0.05, 0.02, 0.25]}, {"body": "a", "point": [0.1, 0, 0]}
-    through = {**there, "coordinate": "turn", "range": [-9, 0.305]}
+    through = {**there, "coordinate": "turn", "range": [-6, 0.305]}
     given = [MIXED[0], ball, through, ball, end], [MIXED[0], ball, end], [MIXED[0], ball, there, ball, end]
     given = *given, [MIXED[0], there, ball, end], [MIXED[0], ball, there, end]
     runs = [
@@ -418,7 +418,7 @@ def pendulum(path, settings):
 @pytest.mark.parametrize(("height", "jumps"), [(0.0, False), (0.05, True)])
 def test_a_jump_of_the_length_at_an_end_of_a_range_is_reported(settings, height, jumps):
     """At q = 0 the line between the neighbors is along x, through the point at the height 0."""
-    point = {"body": "world", "point": [0.2, 0, height], "coordinate": "turn", "range": [0, 9]}
+    point = {"body": "world", "point": [0.2, 0, height], "coordinate": "turn", "range": [0, 6]}
     path = [{"body": "world", "point": [-0.5, 0, 0]}, point, {"body": "b", "point": [0.6, 0, 0]}]
     sink, scene = MemorySink(), load(json.dumps(pendulum(path, settings)) + "\n")
     message = scene.prepared.run(sink).outcome.message
