@@ -19,6 +19,9 @@ Nanoseconds for the farthest of n points of a sphere, from all of them and by ce
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
 
 from multibody_cli.kernel import Floats, formula
@@ -33,10 +36,16 @@ NEVER = 1e-13
 """Difference of heights, relative to the size of the points, above which round-off does not change their order."""
 
 
-def points_by_cell(points: Floats, resolution: int) -> list[np.ndarray]:
+def points_by_cell(points: Floats, resolution: int) -> Sequence[np.ndarray]:
     """Return the ascending rows of points (n, 3) that may be the farthest ones, of each cell of `cell_of`."""
     if resolution == 0:
         return [np.arange(len(points))]
+    return _points_by_cell(np.asarray(points, dtype=float).tobytes(), resolution)
+
+
+@lru_cache(maxsize=64)  # many bodies have one shape
+def _points_by_cell(coordinates: bytes, resolution: int) -> Sequence[np.ndarray]:
+    points = np.frombuffer(coordinates).reshape(-1, 3)
     bound = NEVER * float(np.abs(points).max())
     grid = np.linspace(-1.0, 1.0, resolution + 1)
     found = []
