@@ -9,7 +9,8 @@ from __future__ import annotations
 import dis
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -96,8 +97,7 @@ def _traced(function: Any, script: Script, replaced: Mapping[Any, Any]) -> Calla
     if word is not None:
         return _call(script, word, function)
     plain: Any = function.py_func
-    loaded = {one.argval for one in dis.get_instructions(plain) if one.opname == "LOAD_GLOBAL"}  # attributes are not
-    values = {name: plain.__globals__.get(name) for name in sorted(loaded)}
+    values = {name: plain.__globals__.get(name) for name in _globals_in(plain.__code__)}
     found: dict[str, Any] = {
         name: _traced(one, script, replaced) for name, one in values.items() if isinstance(one, Formula)
     }
@@ -106,6 +106,12 @@ def _traced(function: Any, script: Script, replaced: Mapping[Any, Any]) -> Calla
     found |= {word: partial(_selected, script, word) for word in _SELECTIONS if word in values}
     traced: Callable[..., Any] = with_globals(plain, found)
     return traced
+
+
+@lru_cache(maxsize=4096)
+def _globals_in(code: CodeType) -> list[str]:
+    """Return the global names that a function loads, sorted; its attributes are not among them."""
+    return sorted({one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"})
 
 
 def _selected(script: Script, word: str, a: Value, b: Value) -> Value:
