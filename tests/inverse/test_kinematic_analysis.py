@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import mbsim
 from multibody_cli.errors import ArgumentError
 from multibody_cli.studies.inverse.four_bars import grashof_class, least_transmission_angle
 from multibody_cli.studies.inverse.kinematic_analysis import BEYOND, KinematicProblem, Kinematics
+from multibody_cli.studies.inverse.singular_positions import singular_positions
 from multibody_cli.studies.inverse.study import OVERRIDES, Question
 from multibody_cli.studies.simulation import prepare
 
@@ -342,3 +344,27 @@ def test_kinematics_from_python(tmp_path: Path) -> None:
     assert len(found.times) == 11
     with pytest.raises(ArgumentError, match="on: expected a list of texts"):
         mbsim.kinematics(path, on="d")
+
+
+@pytest.mark.parametrize("part", [1e-6, 1e-3, 0.01, 0.3, 0.5, 0.99, 1.0 - 1e-6])
+@pytest.mark.parametrize("slopes", [(1.0, 1.0), (1.0, 1e-2), (1e-2, 1.0)])
+def test_a_singular_position_is_located_anywhere_between_two_instants(part, slopes):
+    """The measure falls to 0 at a part of the interval; an instant with less than 1e-6 counts as this position."""
+    times = np.arange(4.0)
+
+    def measure(_first: int, time: float) -> float:
+        return math.sin(min(abs(time - 1.0 - part), 0.5 * np.pi)) * slopes[int(time > 1.0 + part)]
+
+    [found] = singular_positions(times, np.array([measure(0, time) for time in times]), measure, lambda _k, _time: 0.0)
+    assert found.time == pytest.approx(1.0 + part, abs=1.1e-6 / min(slopes))
+
+
+def test_a_measure_that_does_not_change_is_not_searched_to_the_last_digit():
+    times, searched = np.arange(11.0), list[float]()
+
+    def measure(_first: int, time: float) -> float:
+        searched.append(time)
+        return 0.7
+
+    assert not singular_positions(times, np.full(11, 0.7), measure, lambda _k, _time: 0.0)
+    assert len(searched) < 15 * 2 * len(times)

@@ -40,6 +40,12 @@ EFFECTIVE = 1e-9
 PRECISION = 1e-12
 """Precision of the instant, relative to the interval; for a minimum, SciPy adds the root of the round-off."""
 
+COARSE, FALLS = 0.01, 0.5
+"""Precision of a first search, relative to the interval, and the share of the larger measure at its ends below which a
+second one follows: the measure falls in proportion to the distance from a singular position, so that the first search
+leaves 0.02 of it.
+"""
+
 
 class SingularPosition(Immutable):
     """A singular position.
@@ -108,7 +114,8 @@ def singular_positions(
         if own > SINGULAR:
             for first, last in ((before, k), (k, after)):
                 if first < last and math.isfinite(measures[first]):
-                    locate = _end_between if math.isinf(measures[last]) else _least_between
+                    ends = max(measures[first], measures[last])
+                    locate = _end_between if math.isinf(ends) else partial(_least_between, ends=ends)
                     least = locate(float(times[first]), float(times[last]), partial(measure_at, first))
                     best = min(best, least, key=lambda one: one.measure)
         first = before if best.time < times[k] else k
@@ -119,8 +126,11 @@ def singular_positions(
     return found
 
 
-def _least_between(start: float, end: float, measure_at: Callable[[float], float]) -> SingularPosition:
-    """Return the minimum of a measure between two times, or the last position behind which it is infinite."""
+def _least_between(start: float, end: float, measure_at: Callable[[float], float], ends: float) -> SingularPosition:
+    """Return the minimum of a measure between two times, or the last position behind which it is infinite.
+
+    A minimum that is not much less than `ends`, the larger measure at both times, is approximate.
+    """
     impossible: list[float] = []
 
     # The precision of SciPy is relative to the argument: a part of the interval, since times may be large.
@@ -131,9 +141,12 @@ def _least_between(start: float, end: float, measure_at: Callable[[float], float
             impossible.append(time)
         return min(value, 1.0)
 
-    least = minimize_scalar(finite_measure, bounds=(0.0, 1.0), method="bounded", options={"xatol": PRECISION})
-    if impossible:
-        return _end_between(start, min(impossible), measure_at)
+    for precision in (COARSE, PRECISION):
+        least = minimize_scalar(finite_measure, bounds=(0.0, 1.0), method="bounded", options={"xatol": precision})
+        if impossible:
+            return _end_between(start, min(impossible), measure_at)
+        if least.fun > max(FALLS * ends, NEAR_END):
+            break
     return SingularPosition(start + float(least.x) * (end - start), float(least.fun))
 
 
