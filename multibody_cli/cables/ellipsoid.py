@@ -155,7 +155,7 @@ def approach(surface, p, q, rank):
     before = first = slip(fan, COSINES[0], SINES[0])
     equal = before == 0.0
     for k in range(1, SECTIONS + 1):
-        after = slip(fan, COSINES[k], SINES[k]) if k < SECTIONS else first
+        after = slip(fan, COSINES[k], SINES[k]) if k < SECTIONS else first  # the same angle
         equal = equal and after == 0.0
         if before < 0.0 <= after or (has_side and after < 0.0 <= before):
             w = refined(fan, k, before, after)

@@ -304,15 +304,17 @@ def length_round_an_ellipse(along: float, up: float, begin: Any, end: Any) -> fl
 @pytest.mark.parametrize(("along", "up", "across"), list(permutations(range(3))))
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("sided", [True, False])
-def test_a_path_in_a_plane_of_symmetry_of_an_ellipsoid_stays_there(radii, along, up, across, sign, sided):
+@pytest.mark.parametrize("aligned", [True, False])
+def test_a_path_in_a_plane_of_symmetry_of_an_ellipsoid_stays_there(radii, along, up, across, sign, sided, aligned):
     """Lines through the centre, and beside it, with the side in the plane; without a side, lines beside the centre.
 
     Over the longer of two semi-axes, the arc in the plane is stationary and no shortest one: a line beside the centre
-    has another one as well.
+    has another one as well.  Over a ball, all arcs of a line through the centre are as long, so that Newton's method
+    leaves an error of 3e-7 in the direction.
     """
     side = np.zeros(3)
     side[up] = sign
-    path = Path({"type": "ellipsoid", "radii": list(radii)}, tuple(side) if sided else None, aligned=True)
+    path = Path({"type": "ellipsoid", "radii": list(radii)}, tuple(side) if sided else None, 0, aligned)
     tilts = [-1e-5, -1e-3, -0.1, *([0.0, 1e-12, 1e-6, 1e-3, 0.05, 0.12, 0.3, -1e-12, -1e-6] if sided else [])]
     if radii[up] > radii[across]:
         tilts = [0.0] if sided else []
@@ -324,7 +326,7 @@ def test_a_path_in_a_plane_of_symmetry_of_an_ellipsoid_stays_there(radii, along,
         assert shortest_line > 0.0  # no warning
         wanted = length_round_an_ellipse(radii[along], radii[up], begin, end)
         assert length == pytest.approx(wanted, abs=1e-11)
-        assert abs(path.surface["entering"][across]) < 1e-7
+        assert abs((path.axes.T @ path.surface["entering"])[across]) < 1e-5
 
 
 @pytest.mark.parametrize("turn", [0.4, 0.5 * np.pi, 3.0, np.pi - 1e-7])
