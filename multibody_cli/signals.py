@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multibody_cli.kernel import Floats as Floats
-from multibody_cli.kernel import Integers, formula, kernel
+from multibody_cli.kernel import Integers, formula, kernel, lazy_kernel
 
 
 class Signals(NamedTuple):
@@ -162,7 +162,7 @@ def _evaluate(signals, k, t, time_rate, quantity_rate) -> tuple[float, float, fl
     return stack[0, 0], stack[0, 1], stack[0, 2]
 
 
-@kernel
+@lazy_kernel
 def _apply_table(signals, k, is_continued, a):
     """a = table k at a; a table that tangents continue has them as its first and its last piece."""
     knots, pieces, first, last = signals.knots, signals.pieces, signals.first[k], signals.last[k]
@@ -203,7 +203,7 @@ def _evaluate_pieces(knots, pieces, first, end, t) -> tuple[float, float, float]
     )
 
 
-@kernel
+@lazy_kernel
 def _apply_operator(operation, a, b):
     """a = a op b, for jets (value, first and second derivative)."""
     if operation == _ADD:
@@ -248,7 +248,7 @@ def _sign_behind(value, first, second):
     return 1.0 if leading > 0.0 else (-1.0 if leading < 0.0 else 0.0)
 
 
-@kernel
+@lazy_kernel
 def _apply_power(a, b):
     """a = a ** b; a constant exponent uses the power rule, which admits zero or negative a."""
     x, n = a[0], b[0]
@@ -264,7 +264,7 @@ def _apply_power(a, b):
     a[0], a[1], a[2] = value, value * first, value * (second + first * first)
 
 
-@kernel
+@lazy_kernel
 def _apply_function(operation, a):
     """a = g(a): the value, g' a', g' a'' + g'' a'^2."""
     x = a[0]

@@ -23,8 +23,8 @@ from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import Recording, Report, Status
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Model, State
-from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.carried_state import Values, collect, restore
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.output.observers import contact_observers, observe, observe_states
 from multibody_cli.output.recorder import FLUSH_AFTER, Recorder, States
 from multibody_cli.output.sink import Header, Outcome, Sink

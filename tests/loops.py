@@ -35,7 +35,7 @@ from multibody_cli.methods.contract import Status
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.methods.method import Method
 from multibody_cli.model import State
-from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.output.observers import observe
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.scene.load import LoadedScene, load_scene

@@ -21,9 +21,9 @@ from multibody_cli.methods import METHODS
 from multibody_cli.methods.contract import StepControl
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.model import JointEntry, Model, SceneNames, State, System
-from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.observation.moment_arms import ARM
 from multibody_cli.observation.sensors import FIXED_FRAME
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.packing.forces import ForcePacker
 from multibody_cli.packing.rows import ReductionPacker, RowPacker

@@ -29,7 +29,7 @@ from multibody_cli.cables.surface import (
     store_start,
     unit,
 )
-from multibody_cli.kernel import bound_kernel, formula, kernel
+from multibody_cli.kernel import bound_kernel, formula, lazy_kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spatial.values import Vec3
@@ -129,7 +129,7 @@ def section(p, q, w, side, u, foot, radii):
     return arc_start, lines + arc
 
 
-@kernel
+@lazy_kernel
 def approach(surface, p, q, rank):
     """Write an approximation of the arc between lines to two points: the shortest section by a plane through both.
 

@@ -19,7 +19,7 @@ import math
 from typing import Any, NamedTuple
 
 from multibody_cli.cables.surface import ROWS, path_of
-from multibody_cli.kernel import formula, kernel_parameter, template
+from multibody_cli.kernel import formula, kernel_parameter, lazy_template, template
 from multibody_cli.spatial.products import ZERO
 
 STEPS = 1000
@@ -48,7 +48,7 @@ def end(surface) -> None:
     """Write the end of the arc from x, x', y and y' there."""
 
 
-@template(begin, pull_at, end)
+@lazy_template(begin, pull_at, end)
 def follow_geodesic(surface):
     """Write the end of the geodesic and its Jacobi fields."""
     begin(surface)

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import cross, dot, power, shift_force, shift_motion
 from multibody_cli.spatial.values import Force, Motion, Vec3
@@ -105,7 +105,7 @@ def switch_points(points, first, last):
     return count
 
 
-@kernel
+@lazy_kernel
 def write_dual_wrenches(points, columns):
     """Compute the dual wrenches of the coordinates of all points that move, from the motion subspaces."""
     motions, axes = points.motions, points.axes

@@ -22,7 +22,7 @@ from multibody_cli.cables.clairaut import integrate, turns_back
 from multibody_cli.cables.cylinder import helix
 from multibody_cli.cables.geodesics import Pull, follow_geodesic
 from multibody_cli.cables.surface import begin_path, norm, path_of, store_ends, store_fields, store_start, unit
-from multibody_cli.kernel import bound_kernel, formula, kernel
+from multibody_cli.kernel import bound_kernel, formula, kernel, lazy_kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 from multibody_cli.spatial.values import Vec3
@@ -144,7 +144,7 @@ def in_plane(x, R):
     return abs(x.z) < AMBIGUOUS * R and off_axis(x) > R
 
 
-@kernel
+@lazy_kernel
 def approach(surface, p, q):
     """Write an approximation of the arc between lines to two points."""
     R, r, d = surface.radii[0], surface.radii[1], q - p
@@ -232,7 +232,7 @@ def store_bend(bend, R, r, c, x, across):
 follow_steps = bound_kernel(follow_geodesic, begin=begin, pull_at=pull_at, end=end)
 
 
-@kernel
+@lazy_kernel
 def follow(surface):
     """Write the end of the geodesic from the start of an arc, and its Jacobi fields."""
     begin(surface)

@@ -17,7 +17,7 @@ from multibody_cli.cables.lines import (
 )
 from multibody_cli.cables.moving import coordinate_change, slope_change_of
 from multibody_cli.cables.wrapping import solve_across
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO, cross, dot
 
@@ -34,7 +34,7 @@ def vary_arcs(points, first, last, bodies, in_time):
         k = end + 1
 
 
-@kernel
+@lazy_kernel
 def vary_in_a_row(points, first, last, begin, stop, bodies, in_time):
     """Compute the changes of the arcs over the entries `begin` to `stop` - 1, between the points beside first:last."""
     entries, surfaces, i = points.entries, points.surfaces, first - 1

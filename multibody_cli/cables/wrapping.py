@@ -34,7 +34,7 @@ from multibody_cli.cables.arcs import ROUGH, approach_in, begin_of_line, complet
 from multibody_cli.cables.ring import divide_or_join, is_too_long, join_if_flat, leads_through, thicken
 from multibody_cli.cables.surface import norm
 from multibody_cli.cables.surface_kinds import is_exact, settle
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot
 
@@ -81,7 +81,7 @@ remains.
 
 
 # --- arcs between two points ------------------------------------------------------------------------------------------
-@kernel
+@lazy_kernel
 def wrap(points, first, last, bodies, a, b):
     """Compute the arcs over the surfaces of the entries `first` to `last` - 1 between points a and b of the world."""
     if last - first == 1:
@@ -98,7 +98,7 @@ def wrap(points, first, last, bodies, a, b):
         wrap_in_a_row(points, first, last, bodies, a, b)
 
 
-@kernel
+@lazy_kernel
 def solve_one(points, k, bodies, a, b):
     """Solve for the arc over the surface of entry k between two points; of two ways, take the shorter one."""
     surface, body = points.surfaces[points.entries[k].surface], bodies[points.entries[k].row]
@@ -117,7 +117,7 @@ def solve_one(points, k, bodies, a, b):
         surface.doubtful = 1
 
 
-@kernel
+@lazy_kernel
 def wrap_in_a_row(points, first, last, bodies, a, b):
     """Compute the arcs over several surfaces between two points, or both arcs over a torus."""
     entries, surfaces = points.entries, points.surfaces

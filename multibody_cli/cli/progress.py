@@ -7,7 +7,6 @@ reported.
 from __future__ import annotations
 
 import threading
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -125,18 +124,21 @@ class Progress(ProgressBar):
     """
 
     def __init__(self, timing: Timing) -> None:
+        from multibody_cli.kernel.progress import seconds  # its package is slow to import
+
         super().__init__("s", SIMULATED)
         self._timing = timing
-        self._started = self._last = time.perf_counter()
+        self._clock = seconds
+        self._started = self._last = seconds()
 
     @property
     def seconds(self) -> float:
-        """Wall time from the first instant, after compilation, to the last."""
+        """Wall time from the first instant to the last, without compilation."""
         return self._last - self._started
 
     def __call__(self, done: float) -> None:
         """Record that `done` instants are complete, or part of an interval more."""
-        self._last = time.perf_counter()
+        self._last = self._clock()
         if done == 1:
             self._started = self._last
         self.show((done - 1) * self._timing.every, self._timing.outputs * self._timing.every)
@@ -181,8 +183,7 @@ class _Display:
             return
         if not self._announced:
             self._announced = True
-            about = f"about {progress.most} kernels" if progress.most > 2 else "code"
-            messages.note(f"compiling {about} for {self.purpose}, once on this machine")
+            messages.note(f"compiling kernels for {self.purpose}, once on this machine")
         self._count.show(progress.done, progress.known)
 
 

@@ -23,7 +23,7 @@ from multibody_cli.constraint_solver.solver import (
     zero_rhs,
 )
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
-from multibody_cli.kernel import kernel, kernel_parameter, optional_kernel_parameter, template
+from multibody_cli.kernel import kernel, kernel_parameter, lazy_kernel, optional_kernel_parameter, template
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, power
@@ -60,7 +60,7 @@ def compute_reaction_impulses(tree, work):
         store_force(wrenches[tree.closures[c].loop_frame], wrench_of_rows(tree.closures[c], work))
 
 
-@kernel
+@lazy_kernel
 def account_reaction_impulses(motions, work, start, v, ledger):
     """Add the work of prescribed coordinates against the reaction impulses in `work.wrenches` to the ledger.
 

@@ -17,7 +17,7 @@ from multibody_cli.joints.directions import find_constraint_axes, find_dual_basi
 from multibody_cli.joints.parts.crossing import point_acceleration, write_column
 from multibody_cli.joints.parts.screw import NOT_TURNING, angle_across, axis_in_world
 from multibody_cli.joints.parts.switch import cross_part
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_SCREW
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import (
@@ -248,7 +248,7 @@ def nearest_angle(angle, last):
 
 
 # --- any joint ----------------------------------------------------------------------------------------------------
-@kernel
+@lazy_kernel
 def fit_position(tree, closure, loop_frame, q, v, work):
     """Fit the free coordinates to the child's frame M by Gauss-Newton iteration."""
     last = closure.iv + closure.nv
@@ -267,7 +267,7 @@ def fit_position(tree, closure, loop_frame, q, v, work):
         displace_coordinates(plain, quaternions, q, work.shift, 1.0)
 
 
-@kernel
+@lazy_kernel
 def fit_velocity(tree, closure, loop_frame, v, work):
     """Compute the rates of the free coordinates from the twists of both bodies."""
     twist = relative_twist(closure, loop_frame, work.bodies)

@@ -55,7 +55,7 @@ from multibody_cli.constraints.rows import (
     velocity_of_row,
 )
 from multibody_cli.joints.motion import prescribe
-from multibody_cli.kernel import formula, kernel, template
+from multibody_cli.kernel import formula, kernel, lazy_kernel, template
 from multibody_cli.linalg.multipliers import solve_multipliers
 from multibody_cli.linalg.vectors import add, clear
 from multibody_cli.method_kernels import apply_inverse_mass
@@ -75,7 +75,8 @@ def update_kinematics(system, t, q, v, a, work):
     """Apply prescribed motions, compute the kinematics of bodies, markers and loop frames, and write all rows."""
     update_errors(system, t, q, v, a, work)
     update_loop_rates(system.tree, v, work)
-    add_loop_motions(system, q, v, a, work)
+    if len(system.tree.closures) > 0:
+        add_loop_motions(system, q, v, a, work)
 
 
 @kernel
@@ -85,12 +86,19 @@ def update_errors(system, t, q, v, a, work):
     update_dependent_coordinates(system.reductions, q, v)
     forward_kinematics(system.tree, q, v, a, work)
     update_markers(system.tree, work.bodies)
-    update_loop_frames(system.tree, q, v, work)
-    write_loop_rows(system.tree, v, work)
+    if len(system.tree.closures) > 0:
+        place_loops(system.tree, q, v, work)
     write_all(system.constraints, system.forces.states, t, work.bodies, q, v, work.rows, work.terms)
 
 
-@kernel
+@lazy_kernel
+def place_loops(tree, q, v, work):
+    """Place the loop frames and write the rows of loop joints."""
+    update_loop_frames(tree, q, v, work)
+    write_loop_rows(tree, v, work)
+
+
+@lazy_kernel
 def add_loop_motions(system, q, v, a, work):
     """Compute the motions of loop frames and the biases of their rows, after all else of `update_kinematics`."""
     update_loop_motions(system.tree, q, v, a, work)
@@ -102,7 +110,8 @@ def add_loop_motions(system, q, v, a, work):
 def update_rates(system, t, q, v, a, work):
     """Update all that `update_kinematics` has computed at the same t and q with other v."""
     update_rates_without_loop_motions(system, t, q, v, a, work)
-    add_loop_motions(system, q, v, a, work)
+    if len(system.tree.closures) > 0:
+        add_loop_motions(system, q, v, a, work)
 
 
 @kernel

@@ -16,6 +16,7 @@ from multibody_cli.kernel import (
     Records,
     allocate,
     bound_kernel,
+    lazy_template,
     number_parameter,
     optional_kernel_parameter,
     records,
@@ -73,15 +74,22 @@ def write_before(constraints, states, t, bodies, q, v, rows, terms) -> None:
     """Write the rows of the tables before PLACE."""
 
 
-@template(write_before, write, PLACE)
-def _write_one_more(constraints, states, t, bodies, q, v, rows, terms):
-    """Write the rows of the tables before PLACE, then those of the table at PLACE."""
-    write_before(constraints, states, t, bodies, q, v, rows, terms)
+@lazy_template(write, PLACE)
+def _write_each(constraints, states, t, bodies, q, v, rows, terms):
+    """Write the rows of the table at PLACE."""
     table = constraints.tables[PLACE]
     for k in range(len(table)):
         write(
             table[k], constraints.signals, constraints.points, states, constraints.buffers, t, bodies, q, v, rows, terms
         )
+
+
+@template(write_before, write, PLACE)
+def _write_one_more(constraints, states, t, bodies, q, v, rows, terms):
+    """Write the rows of the tables before PLACE, then those of the table at PLACE."""
+    write_before(constraints, states, t, bodies, q, v, rows, terms)
+    if len(constraints.tables[PLACE]) > 0:
+        _write_each(constraints, states, t, bodies, q, v, rows, terms)
 
 
 def _after(write_before: Any, place: int) -> Any:

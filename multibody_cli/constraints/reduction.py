@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from multibody_cli.constraints.code_buffers import CodeBuffers
 from multibody_cli.constraints.function import FIRST_SLOPE
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import kernel, lazy_kernel
 from multibody_cli.symbolic.generated import call_on_arrays
 
 DEPENDENT = np.dtype([("iq", "i8"), ("iv", "i8"), ("first", "i8"), ("last", "i8"), ("offset", "f8"), ("address", "i8")])
@@ -57,7 +57,7 @@ def add_terms(dependent, terms, q, v):
     q[dependent.iq], v[dependent.iv] = position, rate
 
 
-@kernel
+@lazy_kernel
 def evaluate_map(dependent, terms, buffers, q, v):
     """Compute a dependent coordinate as a function of its terms."""
     for k in range(dependent.first, dependent.last):

@@ -23,7 +23,7 @@ from multibody_cli.cables.lines import is_passed, line_to, moves, trace
 from multibody_cli.cables.moving import slope_of
 from multibody_cli.constraints.rows import write_point_force, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import kernel, lazy_kernel
 from multibody_cli.model import JointFriction
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, shift_force, transposed_times
@@ -36,7 +36,7 @@ def most_terms(table: JointFriction) -> int:
     return 2 * len(table.brake_terms) + 6 * int(points.sum())
 
 
-@kernel
+@lazy_kernel
 def write_brake_rows(system, work, step, row, term) -> int:
     """Write three rows for each brake, from `row` on, of which the second one has terms; return the next term."""
     table, rows, terms = system.contacts.joint_friction, step.rows, step.terms

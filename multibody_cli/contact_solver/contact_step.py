@@ -117,7 +117,7 @@ from multibody_cli.contact_solver.sleeping import (
 from multibody_cli.contact_solver.solution import solve_impulses
 from multibody_cli.contact_solver.stribeck import set_coefficients
 from multibody_cli.contact_solver.warm_start import load_initial_guess, store_warm_start
-from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.kernel import bound_kernel, kernel, lazy_template, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.model import System
 from multibody_cli.tree.configuration import displace, normalize
@@ -127,13 +127,18 @@ from multibody_cli.tree.configuration import displace, normalize
 @kernel
 def write_rows(system, contacts, work, step, joint_friction, start, v):
     """Write the rows of a step, and compute their velocities before it and for v*, both given as (nv,)."""
-    sizes, term, patches = step.sizes[0], len(work.terms), system.contacts.joint_friction.patches
+    sizes, term, table = step.sizes[0], len(work.terms), system.contacts.joint_friction
+    patches = table.patches
     write_friction_rows(patches, work, step, term)
     first_brake = sizes.constraint_rows + PER_CONTACT * len(patches)
-    term = write_brake_rows(system, work, step, first_brake, term + PER_CONTACT * TERMS * len(patches))
-    term = write_guide_rows(system, work, step, joint_friction, term)
+    term += PER_CONTACT * TERMS * len(patches)
+    if len(table.brakes) > 0:
+        term = write_brake_rows(system, work, step, first_brake, term)
+    if len(table.guides) > 0:
+        term = write_guide_rows(system, work, step, joint_friction, term)
     write_contacts(contacts, work.bodies, step, term)
-    write_resistances(contacts, step, term + PER_CONTACT * TERMS * sizes.contacts)
+    if sizes.resistances > 0:
+        write_resistances(contacts, step, term + PER_CONTACT * TERMS * sizes.contacts)
     copy_rows(work.rows, work.terms, step)
     compute_row_velocities(step, step.start, start, 0, step.velocity_before)
     compute_row_velocities(step, work.bodies, v, 0, step.r)
@@ -149,7 +154,7 @@ def apply_impulses(system, work, step):
     impulse_response(system, work)
 
 
-@template(solve_tree_friction)
+@lazy_template(solve_tree_friction)
 def solve_trees(system, work, contact_work, contacts, v):
     """Solve for the islands of trees with joint friction whose other rows are edges.
 
@@ -242,7 +247,8 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
         solve_impulses(settings.options, contacts, step, groups, factors, impact_times, reports, contact_work.island)
         apply_impulses(system, work, step)
         again = update_friction_limits(system, work, joint_friction, groups, step, reports)
-        again = update_guide_limits(system, work, joint_friction, groups, step, reports) or again
+        if len(settings.joint_friction.guides) > 0:
+            again = update_guide_limits(system, work, joint_friction, groups, step, reports) or again
         if not (update_coupled_impulses(system, work, groups, step, reports) or again):
             break
     # rest
@@ -323,7 +329,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
     ) and not solve_rows(system, work, contact_work, q, v, has_other_rows):
         return False
     # accounts
-    account_joint_friction(table, joint_friction, step, work.bodies, work.response, settings.impact_account, ledger)
+    if frictions > 0:
+        account_joint_friction(table, joint_friction, step, work.bodies, work.response, settings.impact_account, ledger)
     account_contacts(settings, contacts, groups, sleep, step, work.bodies, work.response, diagnostics, ledger)
     account_row_work(work, step, ledger)
     if len(system.motions.rows) > 0:

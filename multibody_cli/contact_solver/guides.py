@@ -20,7 +20,7 @@ from multibody_cli.contact_solver.brakes import write_dual_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.joint_friction import next_limit
 from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import kernel, lazy_kernel
 from multibody_cli.model import JointFriction
 from multibody_cli.spatial.memory import load_force
 
@@ -30,7 +30,7 @@ def most_terms(table: JointFriction) -> int:
     return 2 * int((table.guides["last_term"] - table.guides["first_term"]).sum())
 
 
-@kernel
+@lazy_kernel
 def write_guide_rows(system, work, step, joint_friction, term) -> int:
     """Write three rows for each guide, of which the second one has terms if the rope is taut; return the next term."""
     table, spans = system.contacts.joint_friction, system.constraints.tables[ROPES]
@@ -83,7 +83,7 @@ def tension_at_end(work, step, x, joint_friction, guide, g) -> float:
     return impulse + work.rows[guide.row].multiplier if work.rows[guide.row].primary else 0.0
 
 
-@kernel
+@lazy_kernel
 def update_guide_limits(system, work, joint_friction, groups, step, reports) -> bool:
     """Compare the limits of all guides with those due to the impulses; return whether to solve again."""
     guides, sizes, x = system.contacts.joint_friction.guides, step.sizes[0], step.x

@@ -21,7 +21,7 @@ from multibody_cli.contact_solver.impact_problem import (
     write_rebounds,
 )
 from multibody_cli.contact_solver.parameters import solve_island
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import kernel, lazy_template
 
 MAX_PASSES = 1000
 """Largest number of passes of impacts that pass on; bodies that still approach each other then do not rebound."""
@@ -30,7 +30,7 @@ FEW_PASSES = 10
 """The same with the default law; inelastic bodies in a pile meet again and again."""
 
 
-@template(solve_island)
+@lazy_template(solve_island)
 def pass_on(problem, options, island_rows, touching, together, x, contacts, step, impact_times, scratch):
     """Set the rebounds to the velocities after impacts that pass on, without friction, and guess the impulses x.
 

@@ -49,7 +49,7 @@ from multibody_cli.contact_solver.impact_problem import (
     write_rebounds,
 )
 from multibody_cli.contact_solver.parameters import solve_island
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import kernel, lazy_template, template
 
 NEWTON, ENERGETIC, PROPAGATING = range(3)
 """Laws of impact, `Options.impacts`."""
@@ -73,7 +73,7 @@ def has_impact(island_rows, step) -> bool:
     return found
 
 
-@template(solve_island)
+@lazy_template(solve_island)
 def solve_impacts(problem, options, island_rows, x, contacts, step, impact_times, scratch) -> SolutionReport:
     """Solve for the impulses x of one island with impacts; x holds the initial guess."""
     impact = scratch.impact
@@ -132,7 +132,7 @@ def balance_unit_impulses(problem, options, row, report, scratch) -> SolutionRep
     return report
 
 
-@template(solve_island)
+@lazy_template(solve_island)
 def replace_by_path(problem, options, island_rows, row, x, report, contacts, step, scratch) -> SolutionReport:
     """Replace Newton's impulse of a single contact by that of its path, and solve for those of the other forces.
 

@@ -47,7 +47,7 @@ from multibody_cli.contact_solver.rows import (
     slip_wrench,
 )
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.kernel import allocate, formula, kernel, template
+from multibody_cli.kernel import allocate, formula, kernel, lazy_kernel, template
 from multibody_cli.model import Floats, Integers, JointFriction, Records
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, shift_force, transposed_times
@@ -331,7 +331,7 @@ def reset_secants(secant):
         secant[p, 2] = 1.0
 
 
-@kernel
+@lazy_kernel
 def account_joint_friction(table, joint_friction, step, bodies, response, impact_account, ledger):
     """Add the energy dissipated by patches, brakes and guides to the ledger, and store their impulses and limits.
 
@@ -339,8 +339,6 @@ def account_joint_friction(table, joint_friction, step, bodies, response, impact
     dissipation is then 0.  In a rebound, friction opposes the rates after it and gains at those before, which reduces
     the loss of the impact.
     """
-    if len(table.accounts) == 0:
-        return
     rebounds = False
     for k in range(step.sizes[0].first_contact, step.sizes[0].rows):
         rebounds = rebounds or step.rebound[k] != 0.0

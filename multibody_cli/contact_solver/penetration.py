@@ -31,7 +31,7 @@ from multibody_cli.contact_solver.solution import (
     number_blocks,
     remove_ineffective_rows,
 )
-from multibody_cli.kernel import formula, kernel, template
+from multibody_cli.kernel import formula, kernel, lazy_template
 from multibody_cli.linalg.multipliers import SOLVED
 
 MAX_PASSES = 20
@@ -79,7 +79,7 @@ def fail_displacement(island, residual, reports):
     reports.residual[island] = max(reports.residual[island], residual)
 
 
-@template(solve_motion)
+@lazy_template(solve_motion)
 def displace_trees(
     system, work, detected, step, groups, joint_friction, tree_friction, impact_times, reports, v
 ) -> bool:

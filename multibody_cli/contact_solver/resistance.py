@@ -25,7 +25,7 @@ from __future__ import annotations
 from multibody_cli.constraints.rows import write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.rows import TERMS, tangent_of
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import kernel, lazy_kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import ZERO, cross
 
@@ -44,7 +44,7 @@ def list_resistances(contacts, step) -> int:
     return number
 
 
-@kernel
+@lazy_kernel
 def write_resistances(contacts, step, term):
     """Write the three rows of each resistance of a step, with terms from `term` on."""
     sizes, rows, terms = step.sizes[0], step.rows, step.terms

@@ -31,7 +31,7 @@ import math
 from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.shapes.solid import ANY, support, write_solid
 from multibody_cli.contacts.shapes.switch import contact_points, shape_of
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import UNIT, ZERO, cross, dot, transposed_times
 from multibody_cli.spatial.rotations import quaternion_of_vector, rotation_of_quaternion
@@ -192,7 +192,7 @@ def _largest_curvature(b, body_a, body_b, ground, h):
     return BENT * max(first, last)
 
 
-@kernel
+@lazy_kernel
 def follow_paths(i, j, geometry, bodies, reach, h, work, first, n) -> int:
     """Replace the contacts [first, n) of the start of the step by those of the time at which two geoms meet.
 

@@ -43,7 +43,15 @@ from multibody_cli.forces.contract import (
 from multibody_cli.forces.contract import elastic_energy as elastic_energy_of
 from multibody_cli.forces.muscle_curves import CurveArrays
 from multibody_cli.forces.quantities import QuantityCode, measure
-from multibody_cli.kernel import Integers, bound_kernel, kernel, kernel_parameter, number_parameter, template
+from multibody_cli.kernel import (
+    Integers,
+    bound_kernel,
+    kernel,
+    kernel_parameter,
+    lazy_template,
+    number_parameter,
+    template,
+)
 from multibody_cli.kernel import Records as Records
 from multibody_cli.signals import Signals, evaluate
 from multibody_cli.spec import Spec
@@ -226,13 +234,20 @@ def before(*arguments: Any) -> Any:
     """Run the elements before PLACE, with the arguments of the template."""
 
 
-# Each template runs the elements before PLACE, then each record of the table at PLACE.
-@template(before, apply_force, PLACE)
-def _apply_one_more(forces, t, q, v, work, powers, watched):
-    before(forces, t, q, v, work, powers, watched)
+# Each template runs the elements before PLACE, then each record of the table at PLACE.  The kernels of an element are
+# lazy: a scene compiles those of its own elements.
+@lazy_template(apply_force, PLACE)
+def _apply_each(forces, t, q, v, work, powers, watched):
     table = forces.tables[PLACE]
     for k in range(len(table)):
         apply_force(table[k], forces, t, q, v, work.bodies, work.tau, powers, watched, work.warnings[PLACE], k)
+
+
+@template(before, apply_force, PLACE)
+def _apply_one_more(forces, t, q, v, work, powers, watched):
+    before(forces, t, q, v, work, powers, watched)
+    if len(forces.tables[PLACE]) > 0:
+        _apply_each(forces, t, q, v, work, powers, watched)
 
 
 @kernel
@@ -243,12 +258,20 @@ def _apply_none(forces, t, q, v, work, powers, watched):
         powers[i] = 0.0
 
 
-@template(before, elastic_energy_of, PLACE)
-def _energy_of_one_more(forces, q, bodies):
+@lazy_template(elastic_energy_of, PLACE)
+def _energy_of_each(forces, q, bodies) -> float:
     table, energy = forces.tables[PLACE], 0.0
     for k in range(len(table)):
         energy += elastic_energy_of(table[k], forces, q, bodies)
-    return before(forces, q, bodies) + energy
+    return energy
+
+
+@template(before, elastic_energy_of, PLACE)
+def _energy_of_one_more(forces, q, bodies):
+    energy = before(forces, q, bodies)
+    if len(forces.tables[PLACE]) > 0:
+        energy += _energy_of_each(forces, q, bodies)
+    return energy
 
 
 @kernel
@@ -256,12 +279,18 @@ def _no_energy(forces, q, bodies) -> float:
     return 0.0
 
 
-@template(before, implicit_joint_force, PLACE)
-def _apply_one_more_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
-    before(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
+@lazy_template(implicit_joint_force, PLACE)
+def _apply_each_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
     table = forces.tables[PLACE]
     for k in range(len(table)):
         implicit_joint_force(table[k], forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
+
+
+@template(before, implicit_joint_force, PLACE)
+def _apply_one_more_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
+    before(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
+    if len(forces.tables[PLACE]) > 0:
+        _apply_each_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
 
 
 @kernel

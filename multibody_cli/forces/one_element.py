@@ -7,15 +7,20 @@ from typing import Any
 
 from multibody_cli.forces.contract import ForceElement, apply_force
 from multibody_cli.forces.elements import ELEMENTS, PLACE, PLACES, before
-from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.kernel import bound_kernel, kernel, lazy_template, template
 
 
 # The template applies an element before PLACE, or the record of the table at PLACE.
+@lazy_template(apply_force, PLACE)
+def _apply_here(forces, k, t, q, v, work, powers):
+    table = forces.tables[PLACE]
+    apply_force(table[k], forces, t, q, v, work.bodies, work.tau, powers, False, work.warnings[PLACE], k)
+
+
 @template(before, apply_force, PLACE)
 def _apply_here_or_before(forces, place, k, t, q, v, work, powers):
     if place == PLACE:
-        table = forces.tables[PLACE]
-        apply_force(table[k], forces, t, q, v, work.bodies, work.tau, powers, False, work.warnings[PLACE], k)
+        _apply_here(forces, k, t, q, v, work, powers)
     else:
         before(forces, place, k, t, q, v, work, powers)
 

@@ -15,7 +15,7 @@ import numpy as np
 from multibody_cli.cables.lines import keep_lines
 from multibody_cli.cables.lines import measure as measure_cable
 from multibody_cli.cables.variation import path_change
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.signals import derivative_along, evaluate
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross
@@ -57,7 +57,7 @@ def component_of(x, k):
     return x.x if k == 0 else (x.y if k == 1 else x.z)
 
 
-@kernel
+@lazy_kernel
 def measure(quantities, points, signals, t, q, v, bodies):
     """Write the values of all quantities but the held ones; `points` are those of all paths."""
     values = signals.quantities
@@ -84,7 +84,7 @@ def measure(quantities, points, signals, t, q, v, bodies):
                 values[i] = component_of(w, item.component)
 
 
-@kernel
+@lazy_kernel
 def write_directions(quantities, points, signals, rates, bodies, displacement_factor, velocity_factor):
     """Write the derivatives of all quantities along a change of the state.
 

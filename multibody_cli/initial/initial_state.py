@@ -25,7 +25,7 @@ from multibody_cli.kernel import Flags, Floats
 from multibody_cli.methods.options import ends_at_corrected_velocities
 from multibody_cli.model import JointEntry, Model, Records, RowName, State
 from multibody_cli.observation import bodies
-from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.output.samples import Samples, samples_for
 from multibody_cli.packing.constraint_bases import configuration_at
 from multibody_cli.packing.ropes import mark_ropes, ropes_of, without_ropes

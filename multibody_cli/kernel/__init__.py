@@ -23,6 +23,7 @@ under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls alwa
     compiler    the compiler front end: the only package that imports numba
     compiling   one compilation task, in a worker process
     workers     parallel compilation in worker processes
+    linking     loading of kernels that are compiled first if they are missing
     kernels     kernels, which Python calls
     templates   templates: functions with parameters, which are bound to kernels or numbers
     shipping    a wheel with compiled code
@@ -47,7 +48,7 @@ from multibody_cli.kernel.functions import (
     instructions,
     operator_formula,
 )
-from multibody_cli.kernel.kernels import Kernel, generated_code, kernel
+from multibody_cli.kernel.kernels import Kernel, generated_code, kernel, lazy_kernel
 from multibody_cli.kernel.loading import KernelError
 from multibody_cli.kernel.mode import interpreted, is_interpreted
 from multibody_cli.kernel.operators import operand_class, operand_classes, operand_pairs
@@ -57,6 +58,7 @@ from multibody_cli.kernel.templates import (
     Template,
     bound_kernel,
     kernel_parameter,
+    lazy_template,
     number_parameter,
     optional_kernel_parameter,
     template,
@@ -87,6 +89,8 @@ __all__ = [
     "is_interpreted",
     "kernel",
     "kernel_parameter",
+    "lazy_kernel",
+    "lazy_template",
     "number_parameter",
     "operand_class",
     "operand_classes",

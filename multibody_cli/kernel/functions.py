@@ -17,6 +17,9 @@ from multibody_cli.kernel.reach import Collector, Declared, Reach, reach_of, ret
 class Formula(Declared):
     """A small function of values that is inlined into every kernel that calls it; Python calls are interpreted."""
 
+    lazy = False
+    """Whether it is compiled and loaded when it is first called."""
+
     @cached_property
     def inlined(self) -> bool:
         """Whether its callers contain its code."""

@@ -2,6 +2,9 @@
 
 A kernel that returns a value may declare its class, as in `-> int`: its callers are then compiled without waiting for
 it.
+
+A *lazy* kernel is compiled and loaded when it is first called: code of its own for one type of element, or for one that
+is rarely called, costs the first run of other scenes nothing.  A call takes one load and one comparison more.
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ from typing import Any
 
 from multibody_cli.kernel.arguments import Arguments
 from multibody_cli.kernel.functions import Formula
-from multibody_cli.kernel.loading import EntryPoint, KernelError, address_of, load, one_at_a_time, read
+from multibody_cli.kernel.linking import loaded
+from multibody_cli.kernel.loading import EntryPoint, address_of, one_at_a_time
 from multibody_cli.kernel.mode import is_interpreted
-from multibody_cli.kernel.tasks import Task, entry_task, generated_task
+from multibody_cli.kernel.tasks import entry_task, generated_task
 
 MAX_INLINED_BYTES = 360
 """Size of the bytecode in bytes up to which a kernel is inlined.
@@ -25,7 +29,7 @@ from scratch takes 22, 22, 25 and 28 s.
 
 
 class Kernel(Formula):
-    """A function of arrays and numbers that is compiled to object code of its own, unless it is small.
+    """A function of arrays and numbers that is compiled to object code of its own, unless it is small and not lazy.
 
     Raises
     ------
@@ -33,10 +37,14 @@ class Kernel(Formula):
         When it is called, if it cannot be compiled or loaded.
     """
 
+    def __init__(self, function: Callable[..., Any], recipe: tuple[Any, ...] | None = None, lazy: bool = False) -> None:
+        super().__init__(function, recipe)
+        self.lazy = lazy
+
     @cached_property
     def inlined(self) -> bool:
         """Whether it is small enough to be inlined like a formula."""
-        return len(self.py_func.__code__.co_code) <= MAX_INLINED_BYTES
+        return not self.lazy and len(self.py_func.__code__.co_code) <= MAX_INLINED_BYTES
 
     @cached_property
     def _entries(self) -> dict[tuple[Any, ...], Callable[..., Any]]:
@@ -53,7 +61,7 @@ class Kernel(Formula):
         entry = self._entries.get(arguments.key)
         if entry is None:
             with one_at_a_time:
-                symbol = _loaded(entry_task(self, arguments.kinds))
+                symbol = loaded(entry_task(self, arguments.kinds))
                 entry = self._entries[arguments.key] = EntryPoint(symbol, arguments.kinds)
         return entry
 
@@ -88,6 +96,11 @@ def kernel(function: Any) -> Any:
     return Kernel(function)
 
 
+def lazy_kernel(function: Any) -> Any:
+    """Declare a kernel that is compiled and loaded when it is first called."""
+    return Kernel(function, lazy=True)
+
+
 def generated_code(title: str, arguments: str, write: Any) -> int:
     """Compile a function of generated source, or load it from the store; return its address.
 
@@ -102,17 +115,4 @@ def generated_code(title: str, arguments: str, write: Any) -> int:
         Writer of its instructions (`symbolic.instructions`); `write.digest` covers everything that determines them.
     """
     with one_at_a_time:
-        return address_of(_loaded(generated_task(title, arguments, write)))
-
-
-def _loaded(task: Task) -> str:
-    """Load code, compiled first if it is missing, again if another process removes it; return its symbol."""
-    for _ in range(4):
-        found, absent = read([task.symbol])
-        if not absent:
-            load(found)
-            return task.symbol
-        from multibody_cli.kernel.workers import compile_all  # its libraries of processes are heavy
-
-        compile_all([task])
-    raise KernelError(f"compiled code {', '.join(absent)} is missing: it was removed while in use")
+        return address_of(loaded(generated_task(title, arguments, write)))

@@ -6,11 +6,12 @@ import ctypes
 import json
 import sys
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
 from struct import Struct
-from threading import RLock
+from threading import RLock, local
 from typing import Any
 
 from multibody_cli.errors import MbsimError
@@ -20,9 +21,16 @@ from multibody_cli.kernel.arguments import WORD, Arguments, packer
 from multibody_cli.kernel.store import Code
 from multibody_cli.kernel.target import machine
 
+LINK = "mbsim_link"
+"""Name by which compiled code calls the function that loads lazy kernels (`linking`)."""
+
 
 class KernelError(MbsimError):
     """Compiled code that cannot be built or loaded, or that failed."""
+
+
+provided: dict[str, Any] = {}
+"""C functions of this process that compiled code may call, by name."""
 
 
 @cache
@@ -32,11 +40,22 @@ def _engine() -> Any:
 
     if sys.platform == "linux":
         llvm.load_library_permanently("libm.so.6")
+    for name, function in provided.items():
+        llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
 
 
 _loaded: dict[str, Code] = {}
 """Code that is loaded in this process, by symbol."""
+
+recipes: dict[str, str] = {}
+"""Recipes of the lazy kernels that loaded code calls, by symbol."""
+
+failures = local()
+"""`error`: the error because of which a call in this thread ends with a status."""
+
+_complete = [False]
+"""Whether code counts as loaded only with the lazy kernels that it calls."""
 
 one_at_a_time = RLock()
 """The loader of LLVM relocates code in place: one thread at a time loads code, or asks for an address."""
@@ -65,6 +84,9 @@ def load(found: Mapping[str, Code]) -> None:
                 engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
             engine.finalize_object()
         _loaded.update(found)
+        for code in found.values():
+            calls = zip(code.calls, code.recipes, strict=True)
+            recipes.update((one, recipe) for one, recipe in calls if one in code.lazy)
 
 
 def address_of(symbol: str) -> int:
@@ -73,7 +95,7 @@ def address_of(symbol: str) -> int:
 
 
 def read(symbols: Iterable[str]) -> tuple[dict[str, Code], dict[str, bytes]]:
-    """Read the code of symbols and of all their callees from the store, unless it is loaded.
+    """Read the code of symbols and of their callees from the store, unless it is loaded; lazy ones if `complete`.
 
     Returns
     -------
@@ -94,8 +116,25 @@ def read(symbols: Iterable[str]) -> tuple[dict[str, Code], dict[str, bytes]]:
             absent[symbol] = b64decode(recipe)
         else:
             found[symbol] = code
-            left += zip(code.calls, code.recipes, strict=True)
+            calls = zip(code.calls, code.recipes, strict=True)
+            left += [call for call in calls if _complete[-1] or call[0] not in code.lazy]
     return found, absent
+
+
+@contextmanager
+def complete() -> Iterator[None]:
+    """Compile and load lazy kernels with the code that calls them, inside a `with` statement."""
+    _complete.append(True)
+    try:
+        yield
+    finally:
+        _complete.pop()
+
+
+def _failure(title: str, status: int) -> BaseException:
+    """Return the error of a call that ended with a status."""
+    error: BaseException | None = vars(failures).pop("error", None)
+    return error or KernelError(f"{title} ended with status {status}")
 
 
 class EntryPoint:
@@ -115,7 +154,7 @@ class EntryPoint:
         """Call the code."""
         output = ctypes.create_string_buffer(self._results.size)
         if status := self._native(self._packer.pack(*arguments.words), output):
-            raise KernelError(f"{self._title} ended with status {status}")
+            raise _failure(self._title, status)
         return self._rebuild(iter(self._results.unpack_from(output)))
 
     def _built(self, numbers: tuple[Any, ...]) -> Any:
@@ -135,7 +174,7 @@ class EntryPoint:
         def call(*numbers: Any, alive: Arguments = arguments) -> Any:
             write(block, offset, *numbers)
             if status := native(input_address, output_address):
-                raise KernelError(f"{title} ended with status {status}")
+                raise _failure(title, status)
             return result_of(unpack(output))
 
         return call

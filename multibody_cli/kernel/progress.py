@@ -1,8 +1,10 @@
-"""Progress of compilation, for observers such as a progress bar."""
+"""Progress of compilation, for observers such as a progress bar, and the time that it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -10,15 +12,31 @@ from dataclasses import dataclass
 class CompilationProgress:
     """Progress of compilation.
 
-    `done` functions of `known` ones are compiled; `most` is an upper bound of their final number.  `title` names the
-    last one.
+    `done` functions of `known` ones are compiled; callees become known during it.  `title` names the last one.
     """
 
     done: int = 0
     known: int = 0
-    most: int = 0
     title: str = ""
 
 
 observers: list[Callable[[CompilationProgress], None]] = []
 """Functions that are called at each change of progress."""
+
+_waited = [0.0]
+"""Seconds for which this process has waited for compilation."""
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Exclude the time inside a `with` statement from `seconds`."""
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        _waited[0] += time.perf_counter() - began
+
+
+def seconds() -> float:
+    """Return the time of `time.perf_counter`, s, without that of compilation."""
+    return time.perf_counter() - _waited[0]

@@ -25,11 +25,10 @@ from multibody_cli.kernel.operators import OPERATORS, operand_classes, operator_
 
 
 class Reach(NamedTuple):
-    """Reach of a function: its digest, the names that occur in it, and the kernels that it calls."""
+    """Reach of a function: its digest, and the names that occur in it."""
 
     digest: str
     names: frozenset[str]
-    kernels: frozenset[Any]
 
 
 class Declared:
@@ -176,18 +175,15 @@ def reach_of(formula: Any) -> Reach:
     own = _local_source(formula)
     digest = sha256(own.digest.encode())
     names = set(own.names)
-    kernels: set[Any] = set()
     for called in own.called:
-        digest.update(f"{'inlines' if called.inlined else 'calls'} {called.reach.digest} ".encode())
+        how = "inlines" if called.inlined else "calls lazily" if called.lazy else "calls"
+        digest.update(f"{how} {called.reach.digest} ".encode())
         names |= called.reach.names
-        kernels |= called.reach.kernels
-        if not called.inlined:
-            kernels.add(called)
     for op in sorted(own.operators, key=lambda op: op.__name__):
         of_operator = _reach_of_operator(op)
         digest.update(of_operator.digest.encode())
         names |= of_operator.names
-    return Reach(digest.hexdigest(), frozenset(names), frozenset(kernels))
+    return Reach(digest.hexdigest(), frozenset(names))
 
 
 @cache
@@ -213,7 +209,7 @@ def _reach_of_operator(op: Any) -> Reach:
         left += [one for (found, _, _), one in operator_formulas.items() if found in own.operators]
     keys = [(str(one) for one in key) for key in operator_formulas if key[0] is op]
     words = [" ".join(key) for key in keys]
-    return Reach(sha256(" ".join(sorted(digests) + words).encode()).hexdigest(), frozenset(names), frozenset())
+    return Reach(sha256(" ".join(sorted(digests) + words).encode()).hexdigest(), frozenset(names))
 
 
 # --- bytecode -----------------------------------------------------------------------------------------------------

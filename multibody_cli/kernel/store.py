@@ -29,7 +29,7 @@ from multibody_cli.immutable import Immutable, asdict
 from multibody_cli.kernel.ownership import OWNERS, is_trusted, own_folder, read_trusted
 from multibody_cli.kernel.target import architecture
 
-MAGIC = b"mbsim code 1\n"
+MAGIC = b"mbsim code 2\n"
 LOCK_SECONDS = 120.0
 """Time (s) for which a process waits for another one that compiles the same code; a longer wait indicates a hang."""
 
@@ -46,6 +46,8 @@ class Code(Immutable):
     calls, recipes
         Symbols of the kernels that it calls, and their base64-encoded recipes (`as_recipe`), with which any process can
         compile them.
+    lazy
+        Those of `calls` that are loaded when they are first called.
     inlines
         Symbols of the formulas that must be linked into the bitcode.
     externals
@@ -60,6 +62,7 @@ class Code(Immutable):
     code: bytes
     calls: tuple[str, ...] = ()
     recipes: tuple[str, ...] = ()
+    lazy: tuple[str, ...] = ()
     inlines: tuple[str, ...] = ()
     externals: tuple[str, ...] = ()
     result: str = ""
@@ -142,7 +145,7 @@ def from_bytes(symbol: str, data: bytes) -> Code | None:
         words: dict[str, Any] = json.loads(head)
         if words.pop("symbol") != symbol:
             return None
-        for key in ("calls", "recipes", "inlines", "externals"):
+        for key in ("calls", "recipes", "lazy", "inlines", "externals"):
             words[key] = tuple(words[key])
         return Code(symbol, code, **words)
     except (ValueError, TypeError, LookupError, AttributeError):

@@ -82,8 +82,8 @@ class Parameter(Immutable, eq=False):
 class Template:
     """A function with declared parameters; `bound_kernel` makes kernels from it."""
 
-    def __init__(self, function: Callable[..., Any], parameters: tuple[Parameter, ...]) -> None:
-        self.py_func = function
+    def __init__(self, function: Callable[..., Any], parameters: tuple[Parameter, ...], lazy: bool = False) -> None:
+        self.py_func, self.lazy = function, lazy
         self.parameters = {parameter.name: parameter for parameter in parameters}
         self.__name__, self.__qualname__ = function.__name__, function.__qualname__
         self.__module__, self.__doc__ = function.__module__, function.__doc__
@@ -145,6 +145,11 @@ def template(*parameters: Any) -> Callable[[Callable[..., Any]], Any]:
     return lambda function: Template(function, parameters)
 
 
+def lazy_template(*parameters: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a template of lazy kernels (`kernels`)."""
+    return lambda function: Template(function, parameters, lazy=True)
+
+
 def bound_kernel(template: Template, **bindings: Any) -> Any:
     """Bind the parameters of a template, and of the templates that it calls, and return the resulting kernel.
 
@@ -185,4 +190,4 @@ def _bound(template: Template, bindings: tuple[tuple[str, Any], ...]) -> Kernel:
             names[word] = values.get(one.name, one.declaration)
         else:
             names[word] = _bound(one, tuple(binding for binding in bindings if binding[0] in one.parameters))
-    return Kernel(with_globals(template.py_func, names), (_bound, (template, bindings)))
+    return Kernel(with_globals(template.py_func, names), (_bound, (template, bindings)), template.lazy)

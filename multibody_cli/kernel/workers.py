@@ -20,7 +20,7 @@ from typing import Any
 from multibody_cli.errors import ArgumentError
 from multibody_cli.kernel import store
 from multibody_cli.kernel.loading import KernelError, read
-from multibody_cli.kernel.progress import CompilationProgress, observers
+from multibody_cli.kernel.progress import CompilationProgress, observers, waiting
 from multibody_cli.kernel.tasks import Task
 
 MAX_MEMORY = 600e6
@@ -117,6 +117,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # workers belong to the parent
 
 
+@waiting()
 def compile_all(tasks: Iterable[Task]) -> None:
     """Compile tasks and all kernels that they call, unless they are in the store.
 
@@ -153,13 +154,6 @@ def compile_all(tasks: Iterable[Task]) -> None:
         store.tidy()
 
 
-def _max_functions(task: Task) -> int:
-    """Return the number of functions that a task can add: those that it reaches by its calls."""
-    if isinstance(task.how, bytes) or task.how[0] != "entry":
-        return 1
-    return 2 + sum(not one.inlined for one in task.how[1].reach.kernels)
-
-
 def _require_permission() -> None:
     """Refuse to compile if the user forbids it."""
     permission = os.environ.get("MBSIM_COMPILE", "")
@@ -189,7 +183,6 @@ class _Session:
             self._known.add(task.symbol)
             self._queue.append(task)
             self.progress.known += 1
-            self.progress.most += _max_functions(task)
             self._report()
 
     def run(self) -> None:

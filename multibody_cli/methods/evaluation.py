@@ -81,7 +81,7 @@ def evaluate_constrained_projected(system, work, t, q, v, a, powers) -> None:
     is_factored = take_factored_positions(work, t, q)
     if work.feedback[0] > 0.0:  # nothing was projected
         update_kinematics(system, t, q, v, a, work)
-    else:
+    elif len(system.tree.closures) > 0:
         add_loop_motions(system, q, v, a, work)
     compute_accelerations(system, work, t, q, v, a, powers, is_factored)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 from multibody_cli.signals import evaluate
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store the force of each actuator on each of its coordinates, or on its path, and activations of filters."""
     for j in range(len(rows.activations)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross
 from multibody_cli.spatial.rotations import quaternion_of_rotation
@@ -28,7 +28,7 @@ def observe(system, state, work, rows, samples, k):
         store_quaternion(samples.quaternion[k, i], R @ load(frame.frame))
 
 
-@kernel
+@lazy_kernel
 def observe_affine(frame, bodies, row, samples, k, i, affine):
     """Store pose and twist of the rotational part of an affine body (polar decomposition), and its deformation."""
     E = load(frame.frame)  # transposed: the body frame seen from the principal axes

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 from multibody_cli.observation.wrenches import load_wrench, store_wrench
 from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import shift_force, transposed_times
 from multibody_cli.spatial.values import Force
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store the wrench of each bushing on its child about its frame M there, in the axes of M."""
     for j in range(len(rows.bushings)):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 from multibody_cli.signals import evaluate
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store value, rate, and force of spring and damper of each combination."""
     signals, t = system.forces.signals, state.time[0]

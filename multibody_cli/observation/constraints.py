@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from multibody_cli.constraints.rows import constraint_violation
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store multiplier and error of each row that does not belong to a loop joint, and the largest error.
 

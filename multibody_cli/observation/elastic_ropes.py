@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from multibody_cli.forces.elastic_section import measure_section, place_ends, stretch_of, tensions_of
 from multibody_cli.forces.elements import ELASTIC_ROPES
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store strain and tension of each section of all elastic ropes."""
     forces, i = system.forces, 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 from multibody_cli.signals import evaluate
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store the value of every input."""
     inputs = system.forces.inputs

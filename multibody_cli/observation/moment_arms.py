@@ -14,7 +14,7 @@ import numpy as np
 
 from multibody_cli.cables.lines import is_passed, line_to, moves, trace
 from multibody_cli.cables.moving import slope_of
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.model import KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force
 from multibody_cli.spatial.products import cross, dot, no_force, power
@@ -34,7 +34,7 @@ ARM = np.dtype(
 """One row per moment arm of a muscle about a coordinate of a joint that it crosses."""
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store the moment arm of every entry of `system.arms`."""
     tree, points, bodies, arms = system.tree, system.forces.points, work.bodies, system.arms

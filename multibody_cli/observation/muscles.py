@@ -7,10 +7,10 @@ import math
 from multibody_cli.cables.lines import measure
 from multibody_cli.forces.elements import MUSCLES
 from multibody_cli.forces.muscle import activation_of, fibers_of, law_of
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store length and velocity of the path and of the fibers, tension, activation and pennation of every muscle."""
     forces, muscles = system.forces, system.forces.tables[MUSCLES]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from multibody_cli.cables.lines import measure
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store length and rate of every path."""
     paths = system.forces.paths

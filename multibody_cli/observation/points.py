@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from multibody_cli.joints.parts.crossing import point_acceleration
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 from multibody_cli.observation.bodies import store_quaternion
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import cross
 from multibody_cli.tree.articulated_body import load_motion_change
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store the motion of each named point, in world axes; accelerations of bodies are those relative to free fall."""
     gravity = -load(work.bodies[0].a)

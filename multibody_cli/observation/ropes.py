@@ -7,11 +7,11 @@ import math
 from multibody_cli.cables.rope import move_ends
 from multibody_cli.cables.span import ends_of, lengthening_rate
 from multibody_cli.constraints.elements import ROPES
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 from multibody_cli.spatial.products import dot
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store the length of each straight part, its rate, and the tension of its section."""
     spans = system.constraints.tables[ROPES]

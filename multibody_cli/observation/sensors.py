@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from multibody_cli.joints.parts.crossing import point_acceleration
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import transposed_times
 from multibody_cli.tree.articulated_body import load_motion_change
@@ -18,7 +18,7 @@ FIXED_FRAME = np.dtype([("row", "i8"), ("origin", "f8", 3), ("frame", "f8", 9)])
 """A frame that is fixed in a body: the row of the body, and the frame relative to its joint frame."""
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store the specific force and the angular velocity of each sensor, in the axes of the sensor."""
     for i in range(len(rows.sensors)):

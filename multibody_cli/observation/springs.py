@@ -5,10 +5,10 @@ from __future__ import annotations
 from multibody_cli.cables.lines import measure
 from multibody_cli.forces.elements import SPRINGS
 from multibody_cli.forces.spring import tension_of
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store length and tension of every spring."""
     springs = system.forces.tables[SPRINGS]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from multibody_cli.forces.elements import TENSIONS
 from multibody_cli.forces.tension import tension_of
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store the tension of each entry of `forces` along a path; those of actuators follow in the table."""
     table = system.forces.tables[TENSIONS]

@@ -7,13 +7,13 @@ kernel of a force element is all that its wrenches need.
 from __future__ import annotations
 
 from multibody_cli.forces.one_element import apply_element
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.memory import load, load_force, store, store_force
 from multibody_cli.spatial.products import no_force, shift_force
 from multibody_cli.spatial.values import Force, Vec3
 
 
-@kernel
+@lazy_kernel
 def observe(system, state, work, rows, samples, k):
     """Store the wrench of each element on each of its bodies about the origin of the body frame, world axes."""
     wrenches, bodies = samples.wrench[k], work.bodies

@@ -377,3 +377,7 @@ def declaration_of(path: str) -> Channel | None:
             tail = "/".join(["", *parts[_COMPONENTS.get(group, 1) :]]) if (group, "") not in _DECLARED else ""
             return _DECLARED.get((group, tail))
     return None
+
+
+FILES = tuple(dict.fromkeys(one.reader for one in CHANNELS if isinstance(one.reader, str) and one.reader))
+"""Files of `observation` that channels name."""

@@ -10,9 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.cables.moving import update_points
-from multibody_cli.kernel import bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
+from multibody_cli.kernel import (
+    bound_kernel,
+    kernel,
+    kernel_parameter,
+    number_parameter,
+    optional_kernel_parameter,
+    template,
+)
 from multibody_cli.method_kernels import complete_state
-from multibody_cli.output.channels import CHANNELS
+from multibody_cli.output.channels import CHANNELS, FILES
 from multibody_cli.output.contact_channels import GROUP, MOMENTS
 from multibody_cli.output.elements import EXPANSIONS
 
@@ -28,10 +35,10 @@ OF_CONTACT_STEPS = (GROUP, MOMENTS, "friction_joint", "braked_combination", "bra
 """Elements whose quantities belong to the last step with contacts or dry friction, not to the state."""
 
 
-def _kernels(channels: Iterable[Channel]) -> list[Any]:
-    """Return the kernels of the files that channels name, each once."""
-    files = dict.fromkeys(channel.reader for channel in channels if isinstance(channel.reader, str) and channel.reader)
-    return [import_module(f"multibody_cli.observation.{name}").observe for name in files]
+def _kernels(channels: Iterable[Channel]) -> dict[str, Any]:
+    """Return the kernels of the files that channels name, by file."""
+    named = {channel.reader for channel in channels}
+    return {file: import_module(f"multibody_cli.observation.{file}").observe for file in FILES if file in named}
 
 
 @optional_kernel_parameter
@@ -44,20 +51,26 @@ def observe_next(system: Any, state: Any, work: Any, rows: Any, samples: Any, k:
     """Fill row k of the samples with the quantities of one more file."""
 
 
-@template(observe_before, observe_next)
+FILE = number_parameter("FILE", int)
+"""Its place in `channels.FILES`."""
+
+
+@template(observe_before, observe_next, FILE)
 def _observe_one_more(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
     """Fill row k of the samples with the quantities of the preceding files and of one more."""
     observe_before(system, state, work, rows, samples, k)
-    observe_next(system, state, work, rows, samples, k)
+    if rows.observed[FILE]:
+        observe_next(system, state, work, rows, samples, k)
 
 
 def _of_files(channels: Iterable[Channel], first: Any = None) -> Any:
     """Return the kernel that fills a row with the quantities of the files that channels name, after the first."""
-    return reduce(
-        lambda before, following: bound_kernel(_observe_one_more, observe_before=before, observe_next=following),
-        _kernels(channels),
-        first,
-    )
+
+    def after(before: Any, file: tuple[str, Any]) -> Any:
+        place = FILES.index(file[0])
+        return bound_kernel(_observe_one_more, observe_before=before, observe_next=file[1], FILE=place)
+
+    return reduce(after, _kernels(channels).items(), first)
 
 
 @kernel
@@ -101,11 +114,8 @@ def observe_states(
 
 def contact_observers(names: SceneNames) -> list[Any]:
     """Return the kernels `observe(system, contact_work, rows, samples, k)` for the contact steps of a model."""
-    return _kernels(
-        channel
-        for channel in CHANNELS
-        if channel.expansion in OF_CONTACT_STEPS and EXPANSIONS[channel.expansion].items(names)
-    )
+    of_steps = [one for one in CHANNELS if one.expansion in OF_CONTACT_STEPS]
+    return [*_kernels(one for one in of_steps if EXPANSIONS[one.expansion].items(names)).values()]
 
 
 def report_fields(names: SceneNames) -> list[tuple[str, Any]]:

@@ -14,7 +14,7 @@ from multibody_cli.kernel import bound_kernel
 from multibody_cli.methods.contract import Report
 from multibody_cli.methods.recording import place_bodies
 from multibody_cli.model import Floats, Model, State
-from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.output.observers import (
     is_of_motion,
     observe,

@@ -12,10 +12,10 @@ from multibody_cli.kernel.dual_numbers import with_duals
 from multibody_cli.methods.contract import Recording, Report
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Floats, Model, State
-from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.bodies import body_paths, find_body_channel
 from multibody_cli.output.channel import AXES, INSTANT, suggest_component
 from multibody_cli.output.contact_channels import NEEDS, STEP, find_pair, force_of_pair, suggest
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.output.history import History
 from multibody_cli.output.observers import contact_observers, observe, observe_report, report_fields
 from multibody_cli.output.samples import samples_for

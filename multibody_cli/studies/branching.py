@@ -17,10 +17,10 @@ from multibody_cli.alarms.record import RunRecord
 from multibody_cli.document.source import StoredScene
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError
 from multibody_cli.immutable import Immutable, replace
-from multibody_cli.observation.element_rows import element_rows
 from multibody_cli.output.attributes import EARLIER, EarlierScene
 from multibody_cli.output.carried_state import collect, restore
 from multibody_cli.output.checkpoint import Checkpoint, checkpoint_path, read_checkpoint, target
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.output.file_replacement import without_links
 from multibody_cli.output.hdf5 import Continued, Hdf5Sink, part_path
 from multibody_cli.output.history import History

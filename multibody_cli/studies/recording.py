@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multibody_cli.immutable import replace
-from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.output.observers import observe
 from multibody_cli.output.recorder import Recorder
 from multibody_cli.output.series import series_of

@@ -10,7 +10,7 @@ from multibody_cli.joints.motion import prescribe
 from multibody_cli.joints.parts import ball, screw
 from multibody_cli.joints.parts.crossing import point_acceleration
 from multibody_cli.joints.parts.switch import cross_part, differentiate_columns
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL, KERNEL_SCREW
 from multibody_cli.spatial.memory import load, store, store_force
 from multibody_cli.spatial.products import ZERO, cross, rotated, rotated_diagonal, steiner
@@ -200,7 +200,7 @@ def place_floating(link, ground, body, q, v):
     store(body.h, link.mass * c)
 
 
-@kernel
+@lazy_kernel
 def general_link_kinematics(link, tree, parent, body, q, v, a, columns, rates, generated_buffers):
     """Compute the kinematics of a body on any sequence of parts, in memory."""
     P, w, alpha = load(parent.R), load(parent.w), load(parent.alpha)

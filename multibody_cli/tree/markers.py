@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.model import Integers, Tree
 from multibody_cli.spatial.factor import factor, solve
 from multibody_cli.spatial.memory import load, load_force, store, store_force
@@ -102,7 +102,7 @@ def update_markers(tree, bodies):
             turn_marker(marker, bodies, point)
 
 
-@kernel
+@lazy_kernel
 def turn_marker(marker, bodies, point):
     """Write rotation, angular velocity and angular acceleration of a marker."""
     D, rate = directors_of(bodies, marker.link), director_rates_of(bodies, marker.link)

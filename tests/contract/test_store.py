@@ -19,7 +19,7 @@ from multibody_cli.kernel.store import CacheWarning, Code
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and permissions of POSIX")
 
 SYMBOL = "k" + 31 * "0"
-CODE = Code(SYMBOL, b"\x7fELF" + bytes(range(256)), ("k1",), ("recipe",), ("f1",), ("sin",), "result", "title")
+CODE = Code(SYMBOL, b"\x7fELF" + bytes(range(256)), ("k1",), ("recipe",), ("k1",), ("f1",), ("sin",), "result", "title")
 
 
 @pytest.fixture

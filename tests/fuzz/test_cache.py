@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from multibody_cli.kernel.store import Code, as_bytes, from_bytes
 
-CODE = Code("k0", bytes(range(256)) * 4, ("k1",), ("recipe",), ("f1",), ("sin",), "result", "title")
+CODE = Code("k0", bytes(range(256)) * 4, ("k1",), ("recipe",), ("k1",), ("f1",), ("sin",), "result", "title")
 WHOLE = as_bytes(CODE)
 
 quick = settings(max_examples=500, deadline=None)
@@ -44,7 +44,7 @@ def test_any_bytes(data: bytes) -> None:
 @quick
 @given(
     words=st.dictionaries(
-        st.sampled_from(["symbol", "calls", "recipes", "inlines", "externals", "result", "title", "other"]),
+        st.sampled_from(["symbol", "calls", "recipes", "lazy", "inlines", "externals", "result", "title", "other"]),
         st.none() | st.integers() | st.text(max_size=3) | st.lists(st.text(max_size=2), max_size=2),
     )
 )

@@ -28,7 +28,7 @@ from multibody_cli.forces.elements import apply_forces, elastic_energy
 from multibody_cli.immutable import replace
 from multibody_cli.joints.contract import ball, exponential_ball, floating, sliding, turning
 from multibody_cli.methods.contract import Status
-from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.output.observers import observe
 from multibody_cli.output.samples import samples_for
 from multibody_cli.scene.body_kinds import Placement

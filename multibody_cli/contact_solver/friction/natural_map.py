@@ -34,7 +34,7 @@ from multibody_cli.contact_solver.friction.problem import (
     first_resistance,
     load_scale,
 )
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import kernel, lazy_kernel
 
 COMPLIANCE, MORE_COMPLIANCE, PATIENCE = 1e-4, 3e-3, 4
 """Compliance of a row relative to its own W; its value after so many steps without a smaller residual, until there is
@@ -235,7 +235,7 @@ def compute_step(problem, compliance, x, n, scratch):
             x[j] += change[j] - scratch.gamma[j]
 
 
-@kernel
+@lazy_kernel
 def add_resistances(problem, compliance, x, change, scratch):
     """Eliminate the resistances of contacts: apart, since in the loop over contacts they slow piles by a seventh."""
     for i in range(len(problem.loads)):

@@ -52,7 +52,7 @@ from multibody_cli.contact_solver.friction.rescue.rescue import rescue
 from multibody_cli.contact_solver.friction.rescue.resting_guess import guess_rest
 from multibody_cli.contact_solver.friction.rescue.smoothed_law import SmoothedScratch
 from multibody_cli.contact_solver.laws import CONVEX_CONE
-from multibody_cli.kernel import Floats, Integers, kernel
+from multibody_cli.kernel import Floats, Integers, kernel, lazy_kernel
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
 RESTART_FACTORS = (0.0, 2.0, 0.5)
@@ -120,7 +120,7 @@ def solve_proximal(problem, options, x, scratch) -> SolutionReport:
     return SolutionReport(report.status, report.sweeps, steps + report.steps, report.residual)
 
 
-@kernel
+@lazy_kernel
 def restart(problem, options, factor, x, n, scratch, failed) -> SolutionReport:
     """Solve again from a multiple of the impulses x (m,); keep the better impulses.
 

@@ -19,7 +19,7 @@ from multibody_cli.contacts.shapes.box import corner, in_frame, side, within
 from multibody_cli.contacts.shapes.patch import direction, nearest_parameters, write_contact
 from multibody_cli.contacts.shapes.polygon import cut
 from multibody_cli.contacts.shapes.separation import ROUND_OFF, best_axes, size_of
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.products import dot, transposed_product
 from multibody_cli.spatial.values import Vec3
 
@@ -144,7 +144,7 @@ BEYOND = FEATURES + 9
 """Features of the point between two edges, by their axes, and of the point outside the patch."""
 
 
-@kernel
+@lazy_kernel
 def box_box(a, b, margin, polygon, contacts, n) -> int:
     """Write the contacts over a face, between edges, or at the nearest points."""
     axis, face = best_axes(a, b, margin)

@@ -13,7 +13,7 @@ import math
 
 from multibody_cli.contacts.shapes.box import ball_at_box, distance_from_box, in_frame, put_ball, side, within
 from multibody_cli.contacts.shapes.patch import direction, nearest_parameters
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.products import UNIT, cross, dot, scaled, transposed_times
 from multibody_cli.spatial.values import Vec3
 
@@ -27,7 +27,7 @@ ROUND_OFF = 1e-9
 """Round-off relative to the size of the shapes."""
 
 
-@kernel
+@lazy_kernel
 def capsule_box(a, b, margin, contacts, n) -> int:
     """Write the contact at the nearest point, or at both ends of the overlap with a face or an edge."""
     p, d = in_frame(b, a.x), transposed_times(b.R, a.R.z)

@@ -27,7 +27,7 @@ from multibody_cli.contacts.shapes.shown import (
 )
 from multibody_cli.contacts.shapes.solid import is_smooth, write_solid
 from multibody_cli.contacts.shapes.tangency import across
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.products import cross, dot
 
 ROCKING = 0.14
@@ -59,7 +59,7 @@ CUT_AT = 2 * RIM
 """Corners of a cap along which others are cut."""
 
 
-@kernel
+@lazy_kernel
 def convex_convex(geom_a, geom_b, a, b, geometry, margin, work, contacts, n) -> int:
     """Write the patch over a face or along edges, and the nearest points."""
     convex, origin, size = work.convex, a.x, geom_a.bounding_radius + geom_b.bounding_radius

@@ -13,7 +13,7 @@ from multibody_cli.contacts.contract import GeomKind
 from multibody_cli.contacts.shapes.box import corner
 from multibody_cli.contacts.shapes.patch import write_contact
 from multibody_cli.contacts.shapes.solid import farthest_vertex, vertex
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.products import dot, scaled, transposed_times
 from multibody_cli.spatial.values import Vec3
 
@@ -62,7 +62,7 @@ def _put(plane, center, radius, margin, contacts, n, feature):
     return write_contact(contacts, n, margin, center - height * normal, normal, height - radius, feature)
 
 
-@kernel
+@lazy_kernel
 def _rims(a, b, margin, contacts, n) -> int:
     """Write contacts at the lowest point of each rim, and for a standing cylinder (B) at eight body-fixed points."""
     up = transposed_times(b.R, a.R.z)
@@ -81,7 +81,7 @@ def _rims(a, b, margin, contacts, n) -> int:
     return n
 
 
-@kernel
+@lazy_kernel
 def _vertices(geom, a, b, geometry, margin, near, contacts, n) -> int:
     """Write contacts at the lowest vertex and the outermost ones; `feature` is the number of the vertex.
 

@@ -8,6 +8,7 @@ caller needs only the result type of a kernel: one without result can be compile
     block_types  numba's types of arguments and results
     arrays       the words of an array that a call passes
     words        code that loads arguments from words, and stores results in words
+    lazy_calls   calls of kernels that are loaded when they are first called
     units        compilation units, and functions as their callers see them
     extensions   numba's functions of blocks and of values
     contexts     calling convention, libraries, and contexts of types and of code

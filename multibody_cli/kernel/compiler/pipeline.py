@@ -102,7 +102,8 @@ def compile_unit(unit: CompilationUnit) -> Code:
     inlines = tuple(symbol for symbol, one in library.units.items() if one.function.inlined)
     calls = {symbol: one.recipe for symbol, one in sorted(library.units.items()) if symbol not in inlines}
     recipes = tuple(base64.b64encode(recipe).decode() for recipe in calls.values())
-    return Code(unit.symbol, module.as_bitcode(), tuple(calls), recipes, inlines, (), kind, function.full_name)
+    lazy = tuple(symbol for symbol in calls if library.units[symbol].lazy)
+    return Code(unit.symbol, module.as_bitcode(), tuple(calls), recipes, lazy, inlines, (), kind, function.full_name)
 
 
 def as_object(library: Library, result: str, title: str) -> Code:
@@ -110,6 +111,7 @@ def as_object(library: Library, result: str, title: str) -> Code:
     symbol, units = library.name, library.units.values()
     module = optimizing.linked(symbol, library.texts())
     calls = {one.symbol: base64.b64encode(one.recipe).decode() for one in units if not one.function.inlined}
+    lazy = {one.symbol for one in units if one.lazy}
     left = [one.symbol for one in units if one.function.inlined]
     linked: set[str] = set()
     while left:
@@ -119,12 +121,14 @@ def as_object(library: Library, result: str, title: str) -> Code:
             code, bitcode = _formula(formula)
             module.link_in(bitcode, preserve=True)
             calls.update(zip(code.calls, code.recipes, strict=True))
+            lazy.update(code.lazy)
             left += code.inlines
     text, declared = optimizing.machine_code(module, symbol)
-    called = tuple(sorted(calls.keys() & declared))
+    lazy = {one for one in lazy if one.encode() in text}  # calls that the optimization has not removed
+    called = tuple(sorted(calls.keys() & (declared | lazy)))
     externals = tuple(sorted(declared - calls.keys()))
     recipes = tuple(calls[one] for one in called)
-    return Code(symbol, text, called, recipes, (), externals, result, title)
+    return Code(symbol, text, called, recipes, tuple(sorted(lazy)), (), externals, result, title)
 
 
 @cache

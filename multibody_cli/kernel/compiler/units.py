@@ -17,6 +17,8 @@ from numba.core.typing.templates import signature
 
 from multibody_cli.kernel import store
 from multibody_cli.kernel.compiler.block_types import declared_result, describe, narrowed
+from multibody_cli.kernel.compiler.lazy_calls import lazy_function
+from multibody_cli.kernel.compiler.words import CompilerError
 from multibody_cli.kernel.functions import Choice, Formula, Instructions
 from multibody_cli.kernel.store import Code, as_recipe, compiler_digest
 
@@ -56,9 +58,16 @@ class CompilationUnit:
         self.symbol = ("f" if function.inlined else "k") + digest[:31]
         self._result: Any = declared_result(function)
 
+    @cached_property
+    def lazy(self) -> bool:
+        """Whether callers load it when they first call it; only code that any process can compile."""
+        return self.function.lazy and bool(self.recipe)
+
     @property
     def result(self) -> Any:
         """The type of its result; compiles the function if it is not declared."""
+        if self._result is None and self.function.lazy:
+            raise CompilerError(f"{self.function.full_name}: a lazy kernel declares its result")
         if self._result is None:
             self._result = pickle.loads(base64.b64decode(self.compiled().result))
         return self._result
@@ -83,10 +92,13 @@ class CompilationUnit:
         """Write a call of the function."""
         context.active_code_library.units[self.symbol] = self
         result = self.result  # before the call is reported, to avoid waiting for another process that compiles it
-        if not self.function.inlined:
-            _sessions[-1].calls(self)
         kind = context.call_conv.get_function_type(result, self.arguments)
-        function = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
+        if self.lazy:
+            function = lazy_function(builder.module, kind, self.symbol)
+        else:
+            function = cgutils.get_or_insert_function(builder.module, kind, self.symbol)
+            if not self.function.inlined:
+                _sessions[-1].calls(self)
         status, value = context.call_conv.call_function(builder, function, result, self.arguments, args)
         with cgutils.if_unlikely(builder, status.is_error):
             context.call_conv.return_status_propagate(builder, status)

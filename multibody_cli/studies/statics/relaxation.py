@@ -22,7 +22,7 @@ from multibody_cli.kernel import Floats
 from multibody_cli.methods.contract import Status
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Model, State
-from multibody_cli.observation.element_rows import element_rows
+from multibody_cli.output.element_rows import element_rows
 from multibody_cli.spatial.products import cross
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.statics.held import HeldEquilibrium, HeldPosition, Hold

@@ -42,7 +42,7 @@ from multibody_cli.contact_solver.friction.problem import (
 )
 from multibody_cli.contact_solver.laws import COULOMB
 from multibody_cli.contact_solver.laws.coulomb import direction_of, write, write_across
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 
 OPEN, STICK, SLIP = range(3)
 
@@ -90,7 +90,7 @@ def exchange_from(start, problem, sufficient, n, best_residual, scratch) -> tupl
     return exchange_states(problem, sufficient, scratch.natural[:m], n, best_residual, scratch)
 
 
-@kernel
+@lazy_kernel
 def exchange_from_natural_maps(problem, tolerance, sufficient, x, n, best_residual, scratch) -> tuple[int, float]:
     """Exchange states from results of the natural map with other scales w, until the tolerance is met.
 
@@ -117,7 +117,7 @@ def scale_rows_by(problem, scale):
         problem.w[k] *= scale
 
 
-@kernel
+@lazy_kernel
 def exchange_states(problem, sufficient, x, n, best_residual, scratch) -> tuple[int, float]:
     """Iterate from the impulses x (m,), in place, until admissible impulses have the `sufficient` residual.
 

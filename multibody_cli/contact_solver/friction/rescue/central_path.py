@@ -13,7 +13,7 @@ import math
 
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, step_along
 from multibody_cli.contact_solver.friction.rescue.smoothed_law import compute_residual, compute_step, initialize
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import lazy_kernel
 
 SMOOTHING_REDUCTION = 0.1
 """Smallest ratio of sigma between consecutive steps."""
@@ -25,7 +25,7 @@ SHORT_STEP, MIN_STEP, MAX_SHORT_STEPS = 0.1, 1e-3, 10
 """Fraction of a short step, smallest fraction, and number of short steps in a row that ends a path."""
 
 
-@kernel
+@lazy_kernel
 def follow_path(problem, xi0, compliance, first, last, x, xi, scratch, matrix) -> tuple[int, bool]:
     """Follow the path from sigma = `first` to `last`, relative to the velocities of the problem.
 

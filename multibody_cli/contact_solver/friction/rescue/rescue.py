@@ -21,7 +21,7 @@ from multibody_cli.contact_solver.friction.proximal_step import EXACT, NEAR_ROUN
 from multibody_cli.contact_solver.friction.rescue.active_set import exchange_from, exchange_from_natural_maps
 from multibody_cli.contact_solver.friction.rescue.central_path import follow_path
 from multibody_cli.contact_solver.laws import CONVEX_CONE, COULOMB
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import kernel, lazy_kernel
 
 INITIAL_PATH_COMPLIANCE, MIN_PATH_COMPLIANCE, COMPLIANCE_DECREASE, COMPLIANCE_INCREASE = 1e-4, 1e-9, 0.01, 3.0
 """Compliance of a path relative to a row's own W: initial value, minimum, factor after a path whose end was reached,
@@ -39,7 +39,7 @@ MAX_PATHS, EXTRA_PATHS = 8, 1
 """
 
 
-@kernel
+@lazy_kernel
 def rescue(problem, options, sufficient, x, n, best_residual, scratch) -> tuple[int, int, float]:
     """Continue with the guess x (m,) and the best impulses until these have the `sufficient` residual.
 

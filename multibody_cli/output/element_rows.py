@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from multibody_cli.escaping import path_component
 from multibody_cli.forces.elements import CONTROLS, ELEMENTS, TENSIONS
 from multibody_cli.kernel import records
 from multibody_cli.model import Account, Floats, Integers, Model, Records, SceneNames
+from multibody_cli.output.channels import CHANNELS, FILES
+from multibody_cli.output.elements import EXPANSIONS
 from multibody_cli.tree.markers import bodies_of_rows
 
 SOURCE = np.dtype(
@@ -51,6 +53,7 @@ class ElementRows(NamedTuple):
     bushings: Records  # of `FIXED_FRAME`, on the children
     of_bushings: Integers  # (n, 2) which of `targets` has the wrench, and the sign with which it acts on the child
     powers: Floats  # (na,) of accounts, which are not read
+    observed: Integers  # (files,) 1 for those of `channels.FILES` from which a channel of the model comes
 
 
 def element_rows(model: Model) -> ElementRows:
@@ -86,7 +89,13 @@ def element_rows(model: Model) -> ElementRows:
         bushings=model.bushings,
         of_bushings=_of_bushings(model, rows),
         powers=np.zeros(len(names.accounts)),
+        observed=np.array([file in _observed(names) for file in FILES], np.int64),
     )
+
+
+def _observed(names: SceneNames) -> set[Any]:
+    """Return the files of `observation` from which channels of a model come."""
+    return {channel.reader for channel in CHANNELS if EXPANSIONS[channel.expansion].items(names)}
 
 
 def _sources(model: Model) -> tuple[Records, Integers]:
