@@ -15,11 +15,11 @@ Source: Sueda, notes 1.10 and 2.8 (loop closure), with the directions computed f
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.loop_frames import loop_closure_error
+from multibody_cli.constraint_solver.loop_frames import loop_closure_error, update_loop_frames
 from multibody_cli.constraints.rows import write_wrench
 from multibody_cli.forces.body_load import apply_wrench
 from multibody_cli.joints.parts.crossing import point_acceleration
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.model import KERNEL_GENERAL
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import (
@@ -36,6 +36,13 @@ from multibody_cli.tree.jacobian import column_of
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------
+@lazy_kernel
+def place_loops(tree, q, v, work):
+    """Place the loop frames and write error, rate and terms of the rows of every closure."""
+    update_loop_frames(tree, q, v, work)
+    write_loop_rows(tree, v, work)
+
+
 @kernel
 def write_loop_rows(tree, v, work):
     """Write error, rate and terms of the rows of every closure."""

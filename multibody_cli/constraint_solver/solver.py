@@ -29,7 +29,6 @@ from multibody_cli.constraint_solver.ineffective_rows import (
     unconstrained_responses,
 )
 from multibody_cli.constraint_solver.loop_frames import (
-    update_loop_frames,
     update_loop_motions,
     update_loop_rates,
 )
@@ -38,8 +37,8 @@ from multibody_cli.constraint_solver.loop_joints import (
     apply_loop_impulses,
     compute_loop_accelerations,
     compute_loop_rates,
+    place_loops,
     update_loop_row_rates,
-    write_loop_rows,
     write_rotor_biases,
 )
 from multibody_cli.constraints import TABLES
@@ -89,13 +88,6 @@ def update_errors(system, t, q, v, a, work):
     if len(system.tree.closures) > 0:
         place_loops(system.tree, q, v, work)
     write_all(system.constraints, system.forces.states, t, work.bodies, q, v, work.rows, work.terms)
-
-
-@lazy_kernel
-def place_loops(tree, q, v, work):
-    """Place the loop frames and write the rows of loop joints."""
-    update_loop_frames(tree, q, v, work)
-    write_loop_rows(tree, v, work)
 
 
 @lazy_kernel
