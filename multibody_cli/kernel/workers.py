@@ -63,6 +63,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.connection, theirs = Pipe()
+        self.folder = store.folder()
         # numba's settings would change the code; `-P` and the working directory exclude modules of the user
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         environment["NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"] = "1"  # it colors every message, shown or not
@@ -206,6 +207,9 @@ class _Session:
                 self._compile_here(task)
             elif len(self._busy) < self._jobs:
                 worker = _idle.pop() if _idle else _Worker()
+                if worker.folder != store.folder():  # `MBSIM_CACHE_DIR` has changed
+                    worker.end()
+                    continue
                 try:
                     worker.assign(task)
                 except OSError:  # the worker was killed while idle
