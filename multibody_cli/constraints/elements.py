@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +12,14 @@ from multibody_cli.constraints import TABLES, distance, rope
 from multibody_cli.constraints.code_buffers import CodeBuffers
 from multibody_cli.constraints.contract import ConstraintTable, write
 from multibody_cli.kernel import (
+    EachNonempty,
     Records,
     allocate,
     bound_kernel,
+    kernel,
     lazy_template,
     number_parameter,
-    optional_kernel_parameter,
     records,
-    template,
 )
 from multibody_cli.signals import Signals
 
@@ -69,11 +68,6 @@ PLACE = number_parameter("PLACE", int)
 """The place of a table in `Constraints.tables`."""
 
 
-@optional_kernel_parameter
-def write_before(constraints, states, t, bodies, q, v, rows, terms) -> None:
-    """Write the rows of the tables before PLACE."""
-
-
 @lazy_template(write, PLACE)
 def _write_each(constraints, states, t, bodies, q, v, rows, terms):
     """Write the rows of the table at PLACE."""
@@ -84,18 +78,12 @@ def _write_each(constraints, states, t, bodies, q, v, rows, terms):
         )
 
 
-@template(write_before, write, PLACE)
-def _write_one_more(constraints, states, t, bodies, q, v, rows, terms):
-    """Write the rows of the tables before PLACE, then those of the table at PLACE."""
-    write_before(constraints, states, t, bodies, q, v, rows, terms)
-    if len(constraints.tables[PLACE]) > 0:
-        _write_each(constraints, states, t, bodies, q, v, rows, terms)
+_write_tables = EachNonempty(
+    bound_kernel(_write_each, write=table.write, PLACE=place) for place, table in enumerate(TABLES)
+)
 
 
-def _after(write_before: Any, place: int) -> Any:
-    table = TABLES[place]
-    return bound_kernel(_write_one_more, write_before=write_before, write=table.write, PLACE=place)
-
-
-write_all: Any = reduce(_after, range(len(TABLES)), None)
-"""`write_all(constraints, states, t, bodies, q, v, rows, terms)`: write error, rate, bias and terms of the rows."""
+@kernel
+def write_all(constraints, states, t, bodies, q, v, rows, terms):
+    """Write error, rate, bias and terms of all rows."""
+    _write_tables(constraints.tables, constraints, states, t, bodies, q, v, rows, terms)

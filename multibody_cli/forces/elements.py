@@ -6,7 +6,6 @@ To add a force element: a file with its `ELEMENT` (`forces.contract`), and its p
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from functools import reduce
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -44,13 +43,12 @@ from multibody_cli.forces.contract import elastic_energy as elastic_energy_of
 from multibody_cli.forces.muscle_curves import CurveArrays
 from multibody_cli.forces.quantities import QuantityCode, measure
 from multibody_cli.kernel import (
+    EachNonempty,
     Integers,
     bound_kernel,
     kernel,
-    kernel_parameter,
     lazy_template,
     number_parameter,
-    template,
 )
 from multibody_cli.kernel import Records as Records
 from multibody_cli.signals import Signals, evaluate
@@ -229,33 +227,12 @@ PLACE = number_parameter("PLACE", int)
 """The place of an element in `Forces.tables`."""
 
 
-@kernel_parameter
-def before(*arguments: Any) -> Any:
-    """Run the elements before PLACE, with the arguments of the template."""
-
-
-# Each template runs the elements before PLACE, then each record of the table at PLACE.  The kernels of an element are
-# lazy: a scene compiles those of its own elements.
+# Each template runs over the table at PLACE.  Its kernels are lazy: a scene compiles those of its own elements.
 @lazy_template(apply_force, PLACE)
 def _apply_each(forces, t, q, v, work, powers, watched):
     table = forces.tables[PLACE]
     for k in range(len(table)):
         apply_force(table[k], forces, t, q, v, work.bodies, work.tau, powers, watched, work.warnings[PLACE], k)
-
-
-@template(before, apply_force, PLACE)
-def _apply_one_more(forces, t, q, v, work, powers, watched):
-    before(forces, t, q, v, work, powers, watched)
-    if len(forces.tables[PLACE]) > 0:
-        _apply_each(forces, t, q, v, work, powers, watched)
-
-
-@kernel
-def _apply_none(forces, t, q, v, work, powers, watched):
-    for i in range(len(work.tau)):
-        work.tau[i] = 0.0
-    for i in range(len(powers)):
-        powers[i] = 0.0
 
 
 @lazy_template(elastic_energy_of, PLACE)
@@ -266,19 +243,6 @@ def _energy_of_each(forces, q, bodies) -> float:
     return energy
 
 
-@template(before, elastic_energy_of, PLACE)
-def _energy_of_one_more(forces, q, bodies):
-    energy = before(forces, q, bodies)
-    if len(forces.tables[PLACE]) > 0:
-        energy += _energy_of_each(forces, q, bodies)
-    return energy
-
-
-@kernel
-def _no_energy(forces, q, bodies) -> float:
-    return 0.0
-
-
 @lazy_template(implicit_joint_force, PLACE)
 def _apply_each_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
     table = forces.tables[PLACE]
@@ -286,36 +250,23 @@ def _apply_each_implicitly(forces, t, h, displacement_factor, velocity_factor, e
         implicit_joint_force(table[k], forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
 
 
-@template(before, implicit_joint_force, PLACE)
-def _apply_one_more_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
-    before(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
-    if len(forces.tables[PLACE]) > 0:
-        _apply_each_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
-
-
-@kernel
-def _apply_none_implicitly(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature):
-    """Add nothing."""
-
-
 def over(
     kernel_name: str,
-    one_more: Any,
-    none: Any,
+    each: Any,
     elements: Iterable[ForceElement] = ELEMENTS,
     **constants: Callable[[ForceElement], Any],
 ) -> Any:
-    """Fold the elements that have a kernel into one kernel; `constants` are further parameters of `one_more`."""
+    """Return the calls of a template for the tables of those `elements` that have a kernel, with constants of each."""
+    chosen = {element.name for element in elements if getattr(element, kernel_name) is not None}
 
-    def after(before: Any, element: ForceElement) -> Any:
+    def of(element: ForceElement) -> Any:
         own = {kernel_name: getattr(element, kernel_name), "PLACE": PLACES[element.name]}
-        own |= {name: value_of(element) for name, value_of in constants.items()}
-        return bound_kernel(one_more, before=before, **own)
+        return bound_kernel(each, **own, **{name: value_of(element) for name, value_of in constants.items()})
 
-    return reduce(after, [element for element in elements if getattr(element, kernel_name) is not None], none)
+    return EachNonempty(of(element) if element.name in chosen else None for element in ELEMENTS)
 
 
-_apply_all: Any = over("apply_force", _apply_one_more, _apply_none)
+_apply_all: Any = over("apply_force", _apply_each)
 
 
 @kernel
@@ -331,7 +282,11 @@ def apply_forces(forces, t, q, v, work, powers):
             watch_points(forces.points, t)
     if len(forces.quantities) > 0:
         measure(forces.quantities, forces.points, forces.signals, t, q, v, work.bodies)
-    _apply_all(forces, t, q, v, work, powers, work.implicit_coefficients[1] >= 0.0)
+    for i in range(len(work.tau)):
+        work.tau[i] = 0.0
+    for i in range(len(powers)):
+        powers[i] = 0.0
+    _apply_all(forces.tables, forces, t, q, v, work, powers, work.implicit_coefficients[1] >= 0.0)
 
 
 @kernel
@@ -344,13 +299,13 @@ def evaluate_signals(forces, numbers, t, q, v, bodies, values):
         values[i], _, _ = evaluate(forces.signals, numbers[i], t)
 
 
-def _energyover(elements: Iterable[ForceElement]) -> Any:
-    return over("elastic_energy", _energy_of_one_more, _no_energy, elements)
+def _energies(elements: Iterable[ForceElement]) -> Any:
+    return over("elastic_energy", _energy_of_each, elements)
 
 
-_SPRINGS_OF_JOINTS: Any = _energyover(element for element in ELEMENTS if element.coordinates)
-_CABLES: Any = _energyover(element for element in ELEMENTS if element.cable or element.spans)
-_OTHERS: Any = _energyover(element for element in ELEMENTS if element.bodies)
+_SPRINGS_OF_JOINTS: Any = _energies(element for element in ELEMENTS if element.coordinates)
+_CABLES: Any = _energies(element for element in ELEMENTS if element.cable or element.spans)
+_OTHERS: Any = _energies(element for element in ELEMENTS if element.bodies)
 
 
 @kernel
@@ -358,10 +313,12 @@ def elastic_energy(forces, q, bodies) -> float:
     """Elastic energy of all force elements, J."""
     if len(forces.points.motions) > 0:
         place_points(forces.points, q)
-    return _SPRINGS_OF_JOINTS(forces, q, bodies) + _CABLES(forces, q, bodies) + _OTHERS(forces, q, bodies)
+    tables = forces.tables
+    of_cables, of_others = _CABLES(tables, forces, q, bodies), _OTHERS(tables, forces, q, bodies)
+    return _SPRINGS_OF_JOINTS(tables, forces, q, bodies) + of_cables + of_others
 
 
-_apply_implicit_joint_forces: Any = over("implicit_joint_force", _apply_one_more_implicitly, _apply_none_implicitly)
+_apply_all_implicitly: Any = over("implicit_joint_force", _apply_each_implicitly)
 
 
 @kernel
@@ -374,4 +331,6 @@ def apply_implicit_joint_forces(forces, t, coefficients, exact, rates, tau, arma
     Source: Sueda, notes 2.5, (2.77), with K = -d tau/dq and D = -d tau/dv.
     """
     h, displacement_factor, velocity_factor = coefficients[0], coefficients[1], coefficients[2]
-    _apply_implicit_joint_forces(forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature)
+    _apply_all_implicitly(
+        forces.tables, forces, t, h, displacement_factor, velocity_factor, exact, rates, tau, armature
+    )

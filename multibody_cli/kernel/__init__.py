@@ -15,7 +15,7 @@ under `NUMBA_DISABLE_JIT=1` or `interpreted()`; a formula that Python calls alwa
     store       compiled code in files
     operators   operators of values
     reach       digest of all source that a kernel reaches by its calls
-    functions   formulas, choices between them, and functions written as instructions
+    functions   formulas, choices between them, their calls for tables, and functions written as instructions
     tasks       compilation tasks: symbols and recipes
     addresses   a range of addresses for code beside the libraries of a process
     loading     loading of object code into this process
@@ -40,6 +40,7 @@ its parameters.  See
 from multibody_cli.kernel.allocation import Flags, Floats, Integers, Records, allocate, frozen, records
 from multibody_cli.kernel.functions import (
     Choice,
+    EachNonempty,
     Formula,
     Instructions,
     chosen,
@@ -67,6 +68,7 @@ from multibody_cli.kernel.templates import (
 __all__ = [
     "LANES",
     "Choice",
+    "EachNonempty",
     "Flags",
     "Floats",
     "Formula",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import cache, cached_property
 from pickle import PicklingError
 from types import FunctionType
@@ -101,6 +101,36 @@ class Choice(Declared):
             collector.text(key.__qualname__ if isinstance(key, type) else repr(key))
             formula.add_to(collector)
         collector.function(self.key)
+
+
+class EachNonempty(Declared):
+    """A function that calls one kernel or formula for each array of a tuple that is not empty, in order.
+
+    Its first argument is the tuple, and all are called with the others.
+
+    Parameters
+    ----------
+    functions
+        The kernel or formula of each array; None if an array has none.  Either all return nothing, and so does the
+        function; or all return numbers, whose sum it returns.
+    """
+
+    def __init__(self, functions: Iterable[Formula | None]) -> None:
+        self.functions = tuple(functions)
+        super().__init__(next(one for one in self.functions if one is not None))
+
+    def __call__(self, arrays: Sequence[Sized], *args: Any) -> Any:
+        """Call the functions as plain Python, or compiled code if they are kernels."""
+        pairs = zip(self.functions, arrays, strict=True)
+        results = [one(*args) for one, array in pairs if one is not None and len(array) > 0]
+        return None if any(one is None for one in results) else sum(results)
+
+    def add_to(self, collector: Collector) -> None:
+        """Add its functions."""
+        for one in self.functions:
+            collector.text("of each array" if one is not None else "none")
+            if one is not None:
+                one.add_to(collector)
 
 
 class Instructions(Declared):

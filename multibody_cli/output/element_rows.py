@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class ElementRows(NamedTuple):
     bushings: Records  # of `FIXED_FRAME`, on the children
     of_bushings: Integers  # (n, 2) which of `targets` has the wrench, and the sign with which it acts on the child
     powers: Floats  # (na,) of accounts, which are not read
-    observed: Integers  # (files,) 1 for those of `channels.FILES` from which a channel of the model comes
+    observed: tuple[Integers, ...]  # places in `channels.CHANNELS` of those that come from each of `channels.FILES`
 
 
 def element_rows(model: Model) -> ElementRows:
@@ -89,13 +89,14 @@ def element_rows(model: Model) -> ElementRows:
         bushings=model.bushings,
         of_bushings=_of_bushings(model, rows),
         powers=np.zeros(len(names.accounts)),
-        observed=np.array([file in _observed(names) for file in FILES], np.int64),
+        observed=_observed(names),
     )
 
 
-def _observed(names: SceneNames) -> set[Any]:
-    """Return the files of `observation` from which channels of a model come."""
-    return {channel.reader for channel in CHANNELS if EXPANSIONS[channel.expansion].items(names)}
+def _observed(names: SceneNames) -> tuple[Integers, ...]:
+    """Return the places of the channels of a model by the file of `observation` from which they come."""
+    readers = [one.reader if EXPANSIONS[one.expansion].items(names) else None for one in CHANNELS]
+    return tuple(np.array([k for k, one in enumerate(readers) if one == file], np.int64) for file in FILES)
 
 
 def _sources(model: Model) -> tuple[Records, Integers]:

@@ -5,19 +5,11 @@ This module and `recorder`, which uses it, import compiled code; the rest of the
 
 from __future__ import annotations
 
-from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from multibody_cli.cables.moving import update_points
-from multibody_cli.kernel import (
-    bound_kernel,
-    kernel,
-    kernel_parameter,
-    number_parameter,
-    optional_kernel_parameter,
-    template,
-)
+from multibody_cli.kernel import EachNonempty, kernel, kernel_parameter, template
 from multibody_cli.method_kernels import complete_state
 from multibody_cli.output.channels import CHANNELS, FILES
 from multibody_cli.output.contact_channels import GROUP, MOMENTS
@@ -41,52 +33,30 @@ def _kernels(channels: Iterable[Channel]) -> dict[str, Any]:
     return {file: import_module(f"multibody_cli.observation.{file}").observe for file in FILES if file in named}
 
 
-@optional_kernel_parameter
-def observe_before(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
-    """Fill row k of the samples with the quantities of the preceding files."""
+def _of_files(channels: Iterable[Channel]) -> EachNonempty:
+    """Return the calls of the files that channels name, each if a channel of the model comes from it."""
+    kernels = _kernels(channels)
+    return EachNonempty(kernels.get(file) for file in FILES)
 
-
-@kernel_parameter
-def observe_next(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
-    """Fill row k of the samples with the quantities of one more file."""
-
-
-FILE = number_parameter("FILE", int)
-"""Its place in `channels.FILES`."""
-
-
-@template(observe_before, observe_next, FILE)
-def _observe_one_more(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
-    """Fill row k of the samples with the quantities of the preceding files and of one more."""
-    observe_before(system, state, work, rows, samples, k)
-    if rows.observed[FILE]:
-        observe_next(system, state, work, rows, samples, k)
-
-
-def _of_files(channels: Iterable[Channel], first: Any = None) -> Any:
-    """Return the kernel that fills a row with the quantities of the files that channels name, after the first."""
-
-    def after(before: Any, file: tuple[str, Any]) -> Any:
-        place = FILES.index(file[0])
-        return bound_kernel(_observe_one_more, observe_before=before, observe_next=file[1], FILE=place)
-
-    return reduce(after, _kernels(channels).items(), first)
-
-
-@kernel
-def _place_points(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
-    """Place the points of paths that depend on coordinates, which several files read."""
-    update_points(system.forces.points, state.q, state.v)
-
-
-observe: Any = _of_files((one for one in CHANNELS if one.expansion not in OF_CONTACT_STEPS), _place_points)
-"""`observe(system, state, work, rows, samples, k)` fills row k of the samples from a state (see `observation`)."""
 
 MOTION = ("state", "bodies", "energy", "momentum")
 """Files of `observation` that read poses and velocities, and neither forces nor accelerations."""
 
-observe_motion: Any = _of_files(channel for channel in CHANNELS if channel.reader in MOTION)
-"""`observe` for the quantities of `MOTION`."""
+_observe_files = _of_files(one for one in CHANNELS if one.expansion not in OF_CONTACT_STEPS)
+_observe_files_of_motion = _of_files(channel for channel in CHANNELS if channel.reader in MOTION)
+
+
+@kernel
+def observe(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+    """Fill row k of the samples from a state (see `observation`)."""
+    update_points(system.forces.points, state.q, state.v)  # of paths, which several files read
+    _observe_files(rows.observed, system, state, work, rows, samples, k)
+
+
+@kernel
+def observe_motion(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+    """`observe` for the quantities of `MOTION`."""
+    _observe_files_of_motion(rows.observed, system, state, work, rows, samples, k)
 
 
 def is_of_motion(channel: Channel) -> bool:
@@ -94,7 +64,12 @@ def is_of_motion(channel: Channel) -> bool:
     return channel.reader in ("", *MOTION)
 
 
-@template(complete_state, observe_before)
+@kernel_parameter
+def fill_row(system: Any, state: Any, work: Any, rows: Any, samples: Any, k: int) -> None:
+    """Fill row k of the samples from a state: `observe` or `observe_motion`."""
+
+
+@template(complete_state, fill_row)
 def observe_states(
     system: Any, state: Any, work: Any, rows: Any, samples: Any, powers: Any,
     time: Any, q: Any, v: Any, ledger: Any, first: int, k: int, count: int,
@@ -109,7 +84,7 @@ def observe_states(
         for j in range(len(state.ledger)):
             state.ledger[j] = ledger[first + i, j]
         complete_state(system, work, state, powers)
-        observe_before(system, state, work, rows, samples, k + i)
+        fill_row(system, state, work, rows, samples, k + i)
 
 
 def contact_observers(names: SceneNames) -> list[Any]:

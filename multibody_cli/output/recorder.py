@@ -144,7 +144,7 @@ class RunsObserver:
             is_of_motion(one.channel) for one in select_channels(channels, model.names)
         ):
             complete, fill = place_bodies, observe_motion
-        self._observe = bound_kernel(observe_states, complete_state=complete, observe_before=fill).on(
+        self._observe = bound_kernel(observe_states, complete_state=complete, fill_row=fill).on(
             model.system, state, method.work, element_rows(model), self._samples, np.zeros(accounts), *self._states
         )
 

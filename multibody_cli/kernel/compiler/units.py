@@ -19,7 +19,7 @@ from multibody_cli.kernel import store
 from multibody_cli.kernel.compiler.block_types import declared_result, describe, narrowed
 from multibody_cli.kernel.compiler.lazy_calls import lazy_function
 from multibody_cli.kernel.compiler.words import CompilerError
-from multibody_cli.kernel.functions import Choice, Formula, Instructions
+from multibody_cli.kernel.functions import Choice, EachNonempty, Formula, Instructions
 from multibody_cli.kernel.store import Code, as_recipe, compiler_digest
 
 
@@ -154,10 +154,34 @@ class _InlineInstructions:
         return context.get_dummy_value()
 
 
-class Callee(types.Callable, types.Opaque):
-    """The type of a kernel, a formula, a choice of formulas, or a function written as instructions."""
+class _CallsOfEach:
+    """The calls of `EachNonempty`, in the place of a unit."""
 
-    def __init__(self, function: Formula | Choice | Instructions) -> None:
+    def __init__(self, function: EachNonempty, args: Any) -> None:
+        self.arguments = tuple(map(types.unliteral, args))
+        self._units = [None if one is None else unit_of(one, self.arguments[1:]) for one in function.functions]
+        self.result = next(unit.result for unit in self._units if unit)
+
+    def call(self, context: Any, builder: Any, args: Any) -> Any:
+        """Write the calls, each under the condition that its array has rows."""
+        arrays, *others = args
+        sum_of = cgutils.alloca_once_value(builder, context.get_constant_null(self.result))
+        for k, unit in enumerate(self._units):
+            if unit is None:
+                continue
+            array = context.make_array(self.arguments[0][k])(context, builder, builder.extract_value(arrays, k))
+            with builder.if_then(cgutils.is_not_null(builder, builder.extract_value(array.shape, 0))):
+                kinds = zip(others, self.arguments[1:], unit.arguments, strict=True)
+                value = unit.call(context, builder, [context.cast(builder, *one) for one in kinds])
+                if self.result != types.none:
+                    builder.store(builder.fadd(builder.load(sum_of), value), sum_of)
+        return builder.load(sum_of)
+
+
+class Callee(types.Callable, types.Opaque):
+    """The type of a kernel, a formula, a choice of formulas, their calls for arrays, or of instructions."""
+
+    def __init__(self, function: Formula | Choice | EachNonempty | Instructions) -> None:
         self.function: Any = function
         super().__init__(f"{function.__module__}.{function.__qualname__} {id(function)}")
 
@@ -165,6 +189,8 @@ class Callee(types.Callable, types.Opaque):
         """Return the unit that is called with arguments of these types."""
         if isinstance(self.function, Instructions):
             return _InlineInstructions(self.function, args)
+        if isinstance(self.function, EachNonempty):
+            return _CallsOfEach(self.function, args)
         chosen = self.function
         return unit_of(chosen.formulas[chosen.key(*args)] if isinstance(chosen, Choice) else chosen, args)
 
