@@ -12,6 +12,7 @@ from pydantic.functional_validators import AfterValidator, PlainValidator
 from pydantic.json_schema import WithJsonSchema
 from pydantic_core import core_schema
 
+from multibody_cli.errors import nearest
 from multibody_cli.expressions import FORMULA, parse
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Floats
@@ -118,6 +119,12 @@ class PathPoint(MovingPoint):
         return self
 
 
+class _UnknownName(str):
+    """A name that no entry of a section has, and the names that they have."""
+
+    valid: tuple[str, ...] = ()
+
+
 class _OrName(Immutable):
     """Annotation of a value that `with_paths` has put in place of the name of an entry of a section."""
 
@@ -137,7 +144,8 @@ class _OrName(Immutable):
         """Refuse names of unknown entries."""
         if isinstance(value, str):
             expected = f"expected a name of the section `{self.section}`, or {self.otherwise}"
-            raise ValueError(f"unknown {self.noun} `{value}`: {expected}")
+            hint = f"; {nearest(value, value.valid)}" if isinstance(value, _UnknownName) else ""
+            raise ValueError(f"unknown {self.noun} `{value}`: {expected}{hint}")
         return value
 
 
@@ -279,17 +287,25 @@ def names_path(data: Any, place: Sequence[Any]) -> bool:
 
 
 def _named(name: Any, entries: Any) -> Any:
-    found = entries.get(name) if isinstance(name, str) and isinstance(entries, dict) else None
-    return found if isinstance(found, dict) else None
+    """Return the entry of a name; the name, with those of the entries, if there is none."""
+    if not isinstance(name, str) or not isinstance(entries, dict):
+        return name
+    if isinstance(entries.get(name), dict):
+        return entries[name]
+    unknown = _UnknownName(name)
+    unknown.valid = tuple(word for word in entries if isinstance(word, str) and word != name)
+    return unknown
 
 
 def _resolved(entry: Any, paths: Any, surfaces: Any) -> Any:
     if not isinstance(entry, dict) or "path" not in entry:
         return entry
-    path = (_named(entry["path"], paths) or entry).get("path", entry["path"])
+    path = _named(entry["path"], paths)
+    if isinstance(path, dict):
+        path = path.get("path", entry["path"])
     return {**entry, "path": [_with_surface(one, surfaces) for one in path] if isinstance(path, list) else path}
 
 
 def _with_surface(entry: Any, surfaces: Any) -> Any:
-    surface = _named(entry.get("wrap"), surfaces) if isinstance(entry, dict) else None
-    return entry if surface is None else {**entry, "wrap": surface}
+    is_arc = isinstance(entry, dict) and "wrap" in entry
+    return {**entry, "wrap": _named(entry["wrap"], surfaces)} if is_arc else entry

@@ -371,7 +371,10 @@ BALL = {"type": "sphere", "body": "world", "radius": 0.1}
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (over({"wrap": "bal"}, surfaces={"ball": BALL}), "springs.s.path[1].wrap: unknown surface `bal`"),
+        (
+            over({"wrap": "bal"}, surfaces={"ball": BALL}),
+            "wrap: unknown surface `bal`: expected a name of the section `surfaces`, or a surface; did you mean `ball`?",
+        ),
         (
             over({"wrap": {"type": "ellipsoid", "body": "world", "radii": [0.1, 0, 0.1]}}),
             "springs.s.path[1].wrap.radii[1]: expected a length",
