@@ -373,7 +373,7 @@ BALL = {"type": "sphere", "body": "world", "radius": 0.1}
     [
         (
             over({"wrap": "bal"}, surfaces={"ball": BALL}),
-            "wrap: unknown surface `bal`: expected a name of the section `surfaces`, or a surface; did you mean `ball`?",
+            "unknown surface `bal`: expected a name of the section `surfaces`, or a surface; did you mean `ball`?",
         ),
         (
             over({"wrap": {"type": "ellipsoid", "body": "world", "radii": [0.1, 0, 0.1]}}),
