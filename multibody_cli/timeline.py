@@ -187,7 +187,7 @@ class Driver:
         accelerations and work arrays.
         """
         recorder, state, method = self._recorder, self.state, self.method
-        kernel = bound_kernel(observe_states, complete_state=method.completion, observe_before=observe)
+        kernel = bound_kernel(observe_states, complete_state=method.completion, fill_row=observe)
         leading, powers = (self.model.system, state, method.work, self._rows), np.zeros_like(state.ledger)
         with self._opened():
             self._add_present_state()

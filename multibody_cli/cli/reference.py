@@ -28,7 +28,7 @@ ENVIRONMENT = {
     "are read that belong to the user, to root or to the owner of the program, and that nobody else may write to.",
     "MBSIM_JOBS": "Number of compiling processes, of those of `mbsim sweep`, and of threads of `mbsim bench --batch`. "
     "Default: all cores.",
-    "MBSIM_COMPILE": "`never`: reject runs that would have to compile.",
+    "MBSIM_COMPILE": "`never`: reject runs that may have to compile; `mbsim warm SCENE` compiles all that they call.",
     "MBSIM_TARGET_CPU": "`x86-64-v4`, `x86-64-v3` or `x86-64`: compile for this level instead of that of the machine.",
     "MBSIM_LIMITS": "Other [limits](#limits) of scenes, as in `values=2e7,instants=1e8`.",
     "MBSIM_DEBUG": "Any value: internal errors print a traceback.",

@@ -70,7 +70,7 @@ class StopRequest:
         return _Released(self._sink_is_free)
 
     def __enter__(self) -> Self:
-        stop_compilation_when(self.asked)
+        stop_compilation_when(lambda: self.asked() and self._end_run is None)
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         self._timer = Timer(GRACE, self._end_in_place_of_main)

@@ -41,6 +41,7 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
     that a run would reject are skipped. Exit code: 0 on success, 2 if a scene cannot be used at all, 1 if the cache
     cannot be written.
     """
+    from multibody_cli.kernel.loading import complete
     from multibody_cli.methods import METHODS
     from multibody_cli.studies import warming
 
@@ -62,7 +63,9 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
                 done.append(one)
                 messages.detail(f"{one.scene}: {one.combination}: {one.refusal or counted(one.kernels, 'kernel')}")
                 bar.show(len(done), len(chosen) * len(pairs))
-        return _report(done, chosen, _compile_pictures(examples[0]))
+        with complete():
+            of_pictures = _compile_pictures(examples[0])
+        return _report(done, chosen, of_pictures)
 
 
 def _compile_pictures(scene: Path) -> int:

@@ -294,7 +294,8 @@ def evaluate_signals(forces, numbers, t, q, v, bodies, values):
     """Compute the values (n,) of the signals `numbers` (n,) at a state."""
     if len(forces.points.motions) > 0:
         update_points(forces.points, q, v)
-    measure(forces.quantities, forces.points, forces.signals, t, q, v, bodies)
+    if len(forces.quantities) > 0:
+        measure(forces.quantities, forces.points, forces.signals, t, q, v, bodies)
     for i in range(len(numbers)):
         values[i], _, _ = evaluate(forces.signals, numbers[i], t)
 

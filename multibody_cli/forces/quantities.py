@@ -84,7 +84,7 @@ def measure(quantities, points, signals, t, q, v, bodies):
                 values[i] = component_of(w, item.component)
 
 
-@lazy_kernel
+@kernel
 def write_directions(quantities, points, signals, rates, bodies, displacement_factor, velocity_factor):
     """Write the derivatives of all quantities along a change of the state.
 
@@ -92,6 +92,13 @@ def write_directions(quantities, points, signals, rates, bodies, displacement_fa
     and the bodies by the same factors times the twists `dw` and `dv` (`forces.variation`).  The change of the twist of
     a body with the pose, at constant rates, is left out.
     """
+    if len(quantities) > 0:
+        _write_each_direction(quantities, points, signals, rates, bodies, displacement_factor, velocity_factor)
+
+
+@lazy_kernel
+def _write_each_direction(quantities, points, signals, rates, bodies, displacement_factor, velocity_factor):
+    """`write_directions` of models with quantities."""
     directions = signals.directions
     for i in range(len(quantities)):
         item = quantities[i]

@@ -118,6 +118,7 @@ class EachNonempty(Declared):
     def __init__(self, functions: Iterable[Formula | None]) -> None:
         self.functions = tuple(functions)
         super().__init__(next(one for one in self.functions if one is not None))
+        self.full_name = f"{self.__module__}.{self.__qualname__}"
 
     def __call__(self, arrays: Sequence[Sized], *args: Any) -> Any:
         """Call the functions as plain Python, or compiled code if they are kernels."""

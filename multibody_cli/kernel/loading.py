@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import sys
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
@@ -14,7 +15,7 @@ from struct import Struct
 from threading import RLock, local
 from typing import Any
 
-from multibody_cli.errors import MbsimError
+from multibody_cli.errors import ArgumentError, MbsimError
 from multibody_cli.kernel import store
 from multibody_cli.kernel.addresses import addresses_for_code
 from multibody_cli.kernel.arguments import WORD, Arguments, packer
@@ -53,6 +54,9 @@ recipes: dict[str, str] = {}
 
 failures = local()
 """`error`: the error because of which a call in this thread ends with a status."""
+
+interrupts: list[BaseException] = []
+"""Exceptions of signals that arrived while a lazy kernel was loaded, which the call raises after it has returned."""
 
 _complete = [False]
 """Whether code counts as loaded only with the lazy kernels that it calls."""
@@ -94,8 +98,33 @@ def address_of(symbol: str) -> int:
     return int(_engine().get_function_address(symbol))
 
 
-def read(symbols: Iterable[str]) -> tuple[dict[str, Code], dict[str, bytes]]:
-    """Read the code of symbols and of their callees from the store, unless it is loaded; lazy ones if `complete`.
+def may_compile() -> bool:
+    """Return whether the user allows compilation: `MBSIM_COMPILE` is not `never`.
+
+    Raises
+    ------
+    ArgumentError
+        `MBSIM_COMPILE` has another value.
+    """
+    permission = os.environ.get("MBSIM_COMPILE", "")
+    if permission not in ("", "never"):
+        raise ArgumentError(f"MBSIM_COMPILE={permission}: the only value is `never`")
+    return not permission
+
+
+def read(
+    symbols: Iterable[str], everything: bool = False, known: Set[str] = frozenset()
+) -> tuple[dict[str, Code], dict[str, bytes]]:
+    """Read the code of symbols and of their callees from the store, unless it is loaded.
+
+    Parameters
+    ----------
+    symbols
+        The symbols.
+    everything
+        Whether lazy callees count; also inside of `complete`.
+    known
+        Symbols of code that is in the store, with all callees.
 
     Returns
     -------
@@ -106,18 +135,22 @@ def read(symbols: Iterable[str]) -> tuple[dict[str, Code], dict[str, bytes]]:
     """
     found: dict[str, Code] = {}
     absent: dict[str, bytes] = {}
+    seen: set[str] = set()
+    everything = everything or _complete[-1]
     left = [(symbol, "") for symbol in symbols]
     while left:
         symbol, recipe = left.pop()
-        if symbol in found or symbol in absent or symbol in _loaded:
+        if symbol in seen or symbol in known or (symbol in _loaded and not everything):
             continue
-        code = store.find(symbol)
+        seen.add(symbol)
+        code = _loaded.get(symbol) or store.find(symbol)
         if code is None:
             absent[symbol] = b64decode(recipe)
-        else:
+            continue
+        if symbol not in _loaded:
             found[symbol] = code
-            calls = zip(code.calls, code.recipes, strict=True)
-            left += [call for call in calls if _complete[-1] or call[0] not in code.lazy]
+        calls = zip(code.calls, code.recipes, strict=True)
+        left += [call for call in calls if everything or call[0] not in code.lazy]
     return found, absent
 
 
@@ -134,7 +167,9 @@ def complete() -> Iterator[None]:
 def _failure(title: str, status: int) -> BaseException:
     """Return the error of a call that ended with a status."""
     error: BaseException | None = vars(failures).pop("error", None)
-    return error or KernelError(f"{title} ended with status {status}")
+    found = [error] if error else [*interrupts, KernelError(f"{title} ended with status {status}")]
+    interrupts.clear()
+    return found[0]
 
 
 class EntryPoint:
@@ -155,6 +190,8 @@ class EntryPoint:
         output = ctypes.create_string_buffer(self._results.size)
         if status := self._native(self._packer.pack(*arguments.words), output):
             raise _failure(self._title, status)
+        if interrupts:
+            raise interrupts.pop()
         return self._rebuild(iter(self._results.unpack_from(output)))
 
     def _built(self, numbers: tuple[Any, ...]) -> Any:
@@ -175,6 +212,8 @@ class EntryPoint:
             write(block, offset, *numbers)
             if status := native(input_address, output_address):
                 raise _failure(title, status)
+            if interrupts:
+                raise interrupts.pop()
             return result_of(unpack(output))
 
         return call

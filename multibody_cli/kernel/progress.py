@@ -23,18 +23,21 @@ class CompilationProgress:
 observers: list[Callable[[CompilationProgress], None]] = []
 """Functions that are called at each change of progress."""
 
-_waited = [0.0]
-"""Seconds for which this process has waited for compilation."""
+_waited, _depth = [0.0], [0]
+"""Seconds for which this process has waited for compilation, and the number of `waiting` statements that it is in."""
 
 
 @contextmanager
 def waiting() -> Iterator[None]:
     """Exclude the time inside a `with` statement from `seconds`."""
     began = time.perf_counter()
+    _depth[0] += 1
     try:
         yield
     finally:
-        _waited[0] += time.perf_counter() - began
+        _depth[0] -= 1
+        if _depth[0] == 0:
+            _waited[0] += time.perf_counter() - began
 
 
 def seconds() -> float:

@@ -84,7 +84,7 @@ def as_recipe(*words: Any) -> bytes:
 def compiler_digest() -> str:
     """Return the digest of the source of the compiler, which affects all code."""
     own = Path(__file__).parent
-    names = ("arguments.py", "functions.py", "kernels.py", "operators.py", "optimizing.py", "target.py")
+    names = ("arguments.py", "functions.py", "kernels.py", "linking.py", "operators.py", "optimizing.py", "target.py")
     places = [own / name for name in names] + sorted((own / "compiler").glob("*.py"))
     return sha256(b"".join(place.read_bytes() for place in places)).hexdigest()
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.kernel import store
-from multibody_cli.kernel.loading import KernelError, read
+from multibody_cli.kernel.loading import KernelError, may_compile, read
 from multibody_cli.kernel.progress import CompilationProgress, observers, waiting
 from multibody_cli.kernel.tasks import Task
 
@@ -157,14 +157,11 @@ def compile_all(tasks: Iterable[Task]) -> None:
 
 def _require_permission() -> None:
     """Refuse to compile if the user forbids it."""
-    permission = os.environ.get("MBSIM_COMPILE", "")
-    if permission == "never":
+    if not may_compile():
         raise ArgumentError(
             f"kernels of this run are not in {store.cache_root()}, and MBSIM_COMPILE=never forbids compiling them: "
             "`mbsim warm SCENE` compiles them where it is allowed"
         )
-    if permission:
-        raise ArgumentError(f"MBSIM_COMPILE={permission}: the only value is `never`")
 
 
 class _Session:

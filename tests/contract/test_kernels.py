@@ -135,7 +135,6 @@ def test_a_second_process_compiles_nothing_and_does_not_import_numba(tmp_path, m
     loaded = [store.find(symbol) for symbol in first["loaded"]]
     monkeypatch.setenv("MBSIM_CACHE_DIR", str(tmp_path))
     assert all(store.keep(code) for code in loaded)
-    monkeypatch.setenv("MBSIM_COMPILE", "never")
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[ekfg]*") if path.is_file()}
     assert files
     second = run_in_a_process(tmp_path, integrators)

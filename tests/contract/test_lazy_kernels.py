@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 compiled = pytest.mark.skipif(is_interpreted(), reason="nothing is compiled")
 
 MODULE = """
-import contextlib, json, sys
+import contextlib, json, math, signal, sys
 import numpy as np
 from multibody_cli.kernel import formula, kernel, kernel_parameter, lazy_kernel, lazy_template, bound_kernel
 from multibody_cli.kernel import loading, workers
@@ -85,6 +85,29 @@ def choose_good(x, case):
         negate_twice(x)
     return 0.0
 
+@kernel
+def call_good(x, case):
+    return choose_good(x, case) + 1.0
+
+@lazy_kernel
+def negate_second(x):
+    x[1] = -x[1]
+
+@kernel
+def spin(x, n):
+    for i in range(n):
+        x[0] = math.sin(x[0])
+    if n > 10:
+        negate_second(x)
+
+def interrupted_spin(x):
+    def stop(*_):
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGALRM, stop)
+    spin(x, 10)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    return attempt(spin, x, 20_000_000), x.tolist()
+
 def attempt(call, *args):
     try:
         return call(*args)
@@ -92,6 +115,10 @@ def attempt(call, *args):
         return f"{type(error).__name__}: {error}"
 
 def interrupt(progress):
+    raise KeyboardInterrupt
+
+def interrupt_once(progress):
+    observers.clear()
     raise KeyboardInterrupt
 
 def call(case, x, kernel=choose):
@@ -141,9 +168,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @compiled
 def test_a_lazy_kernel_is_compiled_when_it_is_first_called(folder: Path) -> None:
-    """The first process of the folder asserts it; a second one compiles nothing, and may not."""
-    again = run(folder, "[call(case, np.ones(1))[:2] for case in (0, 1, 2)]", MBSIM_COMPILE="never")
-    assert again == [[0.0, [1.0]], [0.0, [-1.0]], [5.0, [1.0]]]
+    """The first process of the folder asserts it; a second one compiles nothing."""
+    again = run(folder, "[call(case, np.ones(1)) for case in (0, 1, 2)]")
+    assert again == [[0.0, [1.0], []], [0.0, [-1.0], []], [5.0, [1.0], []]]
 
 
 @compiled
@@ -158,27 +185,58 @@ def test_an_error_in_a_lazy_kernel_is_that_of_the_call(folder: Path) -> None:
 
 
 @compiled
-def test_missing_lazy_kernels_are_refused_where_compilation_is_forbidden(folder: Path) -> None:
-    refused, good = run(folder, "[call(case, np.ones(1)) for case in (4, 1)]", MBSIM_COMPILE="never")
+def test_calls_with_missing_lazy_kernels_are_refused_where_compilation_is_forbidden(folder: Path) -> None:
+    """Also those that would not call them: a run must not be refused in its middle."""
+    (refused,) = run(folder, "[call(0, np.ones(1))]", MBSIM_COMPILE="never")
     assert refused[0].startswith("ArgumentError: kernels of this run are not in ")
     assert refused[1] == [1.0]
-    assert good[1] == [-1.0]
 
 
 @compiled
-def test_ctrl_c_ends_the_call_for_which_a_lazy_kernel_is_compiled(folder: Path) -> None:
-    script = "[observers.append(interrupt), call(4, np.ones(1)), observers.clear(), call(4, np.ones(1))]"
-    _, interrupted, _, completed = run(folder, script)
-    assert interrupted[0].startswith("KeyboardInterrupt")
-    assert completed[:2] == [0.0, [1.0]]
-    assert "change_twice" in completed[2]
+def test_ctrl_c_is_raised_after_the_call_for_which_a_lazy_kernel_is_compiled(tmp_path: Path) -> None:
+    script = "[observers.append(interrupt_once), call(1, np.ones(1)), call(1, np.ones(1))]"
+    _, interrupted, again = run(tmp_path, f"[call(0, np.ones(1)), {script}][1]")
+    assert interrupted == ["KeyboardInterrupt: ", [-1.0], ["negate"]]
+    assert again == [0.0, [-1.0], []]
+
+
+@compiled
+def test_a_second_ctrl_c_ends_the_call(tmp_path: Path) -> None:
+    script = "[observers.append(interrupt), call(1, np.ones(1)), observers.clear(), call(1, np.ones(1))]"
+    _, interrupted, _, completed = run(tmp_path, f"[call(0, np.ones(1)), {script}][1]")
+    assert interrupted[:2] == ["KeyboardInterrupt: ", [1.0]]
+    assert completed[:2] == [0.0, [-1.0]]
+
+
+@compiled
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_signal_before_a_lazy_call_is_raised_after_the_call(tmp_path: Path) -> None:
+    """Python raises its exception when compiled code calls Python, before the first line of the function."""
+    result, x = run(tmp_path, "[attempt(spin, np.ones(1), 10), np.ones(1).tolist()]")
+    assert (result, x) == (None, [1.0])
+    result, x = run(tmp_path, "interrupted_spin(np.ones(2))")
+    assert result == "KeyboardInterrupt: "
+    assert x[1] == -1.0
 
 
 @compiled
 def test_complete_code_contains_the_lazy_kernels_that_it_may_call(tmp_path: Path) -> None:
-    good, refused = run(tmp_path, "[call_complete(np.ones(1), kernel) for kernel in (choose_good, choose)]")
+    """Such code runs where compilation is forbidden."""
+    good, again, refused = run(
+        tmp_path, "[call_complete(np.ones(1), kernel) for kernel in (choose_good, choose_good, choose)]"
+    )
     assert {*good[2]} == {"choose_good", "negate", "total", "change_twice"}
+    assert again[2] == []
     assert "no_such_attribute" in refused[0]  # it belongs to the code of `choose`, and cannot be compiled
+    found = run(tmp_path, "[call(case, np.ones(1), choose_good)[:2] for case in (0, 1, 2, 4)]", MBSIM_COMPILE="never")
+    assert found == [[0.0, [1.0]], [0.0, [-1.0]], [4.0, [1.0]], [0.0, [1.0]]]
+
+
+@compiled
+def test_code_that_is_loaded_is_completed(tmp_path: Path) -> None:
+    first, second = run(tmp_path, "[call(1, np.ones(1), choose_good), call_complete(np.ones(1), call_good)]")
+    assert {*first[2]} == {"choose_good", "negate"}
+    assert {*second[2]} == {"call_good", "total", "change_twice"}
 
 
 @lazy_kernel

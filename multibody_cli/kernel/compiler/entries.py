@@ -13,7 +13,7 @@ from multibody_cli.kernel.compiler.block_types import type_of
 from multibody_cli.kernel.compiler.contexts import contexts
 from multibody_cli.kernel.compiler.pipeline import FAST_MATH, as_object
 from multibody_cli.kernel.compiler.units import unit_of
-from multibody_cli.kernel.compiler.words import WORD, load, store_result
+from multibody_cli.kernel.compiler.words import WORD, CompilerError, load, store_result
 from multibody_cli.kernel.functions import Formula
 from multibody_cli.kernel.store import Code
 from multibody_cli.kernel.target import LANES
@@ -79,7 +79,10 @@ def compile_generated(symbol: str, title: str, arguments: str, write: Callable[.
         builder.ret(ir.IntType(32)(0))
         context.post_lowering(module, library)
         library.add_ir_module(module)
-    return as_object(library, "null", title)
+    code = as_object(library, "null", title)
+    if code.lazy:
+        raise CompilerError(f"{title}: callers of generated code ignore its status, which reports a missing kernel")
+    return code
 
 
 def _begin(context: Any, symbol: str, arguments: list[Any]) -> tuple[Any, Any, Any, Any]:

@@ -160,7 +160,10 @@ class _CallsOfEach:
     def __init__(self, function: EachNonempty, args: Any) -> None:
         self.arguments = tuple(map(types.unliteral, args))
         self._units = [None if one is None else unit_of(one, self.arguments[1:]) for one in function.functions]
-        self.result = next(unit.result for unit in self._units if unit)
+        results = {unit.result for unit in self._units if unit}
+        if len(self.arguments[0]) != len(self._units) or results not in ({types.none}, {types.float64}):
+            raise CompilerError(f"{function.full_name}: expected a tuple of {len(self._units)} arrays, and one result")
+        (self.result,) = results
 
     def call(self, context: Any, builder: Any, args: Any) -> Any:
         """Write the calls, each under the condition that its array has rows."""

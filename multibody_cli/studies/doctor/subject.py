@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import cached_property
@@ -15,6 +14,7 @@ from multibody_cli.immutable import Immutable, replace
 from multibody_cli.initial.initial_state import initial_samples
 from multibody_cli.initial.linearized_motion import MOST_COORDINATES, Linearization, linearization_of
 from multibody_cli.initial.singular_loop import EXACT, SingularLoop, find_singular_loop
+from multibody_cli.kernel.progress import seconds
 from multibody_cli.model import Model, State
 from multibody_cli.nodes import NodePath, format_path
 from multibody_cli.output.samples import Samples
@@ -106,8 +106,8 @@ class Subject:
 
         def is_late() -> bool:
             nonlocal deadline
-            deadline = min(deadline, time.monotonic() + MAX_SECONDS)  # kernels are compiled before the first question
-            return time.monotonic() > deadline
+            deadline = min(deadline, seconds() + MAX_SECONDS)  # most kernels are compiled before the first question
+            return seconds() > deadline
 
         return Trial(*self.simulation.run_in_memory(callbacks=Callbacks(stop_asked=is_late)))
 

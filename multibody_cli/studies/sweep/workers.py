@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from threading import Thread
 from typing import Any
 
-from multibody_cli.kernel.progress import observers
+from multibody_cli.kernel.progress import observers, seconds
 from multibody_cli.output.rows import Row, Rows, in_blocks
 from multibody_cli.studies.sweep.batch import FAILED, SweepRun, SweepTask, run_batch
 
@@ -170,9 +170,9 @@ def _work(task: SweepTask, connection: Connection, parent: int) -> None:
     try:
         while True:
             batch = connection.recv()
-            began = time.perf_counter()
+            began = seconds()
             rows = in_blocks(run_batch(task, batch))
-            connection.send((time.perf_counter() - began, rows))
+            connection.send((seconds() - began, rows))
     except (EOFError, OSError):
         pass  # the parent ended
     finally:
