@@ -259,11 +259,11 @@ def over(
     """Return the calls of a template for the tables of those `elements` that have a kernel, with constants of each."""
     chosen = {element.name for element in elements if getattr(element, kernel_name) is not None}
 
-    def of(element: ForceElement) -> Any:
+    def calls_of(element: ForceElement) -> Any:
         own = {kernel_name: getattr(element, kernel_name), "PLACE": PLACES[element.name]}
         return bound_kernel(each, **own, **{name: value_of(element) for name, value_of in constants.items()})
 
-    return EachNonempty(of(element) if element.name in chosen else None for element in ELEMENTS)
+    return EachNonempty(calls_of(element) if element.name in chosen else None for element in ELEMENTS)
 
 
 _apply_all: Any = over("apply_force", _apply_each)

@@ -31,7 +31,7 @@ from multibody_cli.kernel.loading import (
 from multibody_cli.kernel.progress import waiting
 from multibody_cli.kernel.tasks import Task
 
-_complete: set[str] = set()
+_complete_symbols: set[str] = set()
 """Symbols of code that is in the store with all lazy kernels that it may call."""
 
 
@@ -40,8 +40,8 @@ def loaded(task: Task) -> str:
     for _ in range(4):
         found, absent = read([task.symbol])
         if not absent and not may_compile():  # a run would be refused in its middle
-            others, absent = read([task.symbol], everything=True, known=_complete)
-            _complete.update({} if absent else others)
+            others, absent = read([task.symbol], everything=True, known=_complete_symbols)
+            _complete_symbols.update({} if absent else others)
         if not absent:
             load(found)
             return task.symbol

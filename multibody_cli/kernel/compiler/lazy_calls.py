@@ -18,7 +18,7 @@ FAILED = ir.IntType(32)(1)
 def lazy_function(module: Any, kind: Any, symbol: str) -> Any:
     """Return the function of a module that calls the kernel `symbol` of type `kind`, written once.
 
-    A variable contains the address of the kernel, null until `loading` has written it.
+    A variable contains the address of the kernel, null until `linking` has written it.
     """
     name = f"lazy.{symbol}"
     if name in module.globals:
