@@ -138,7 +138,7 @@ def load(task):
         compile_all([])
     return loaded(task)
 
-loaded, kernels._loaded = kernels._loaded, load
+loaded, kernels.loaded = kernels.loaded, load
 main()
 """
 """The program with an integrator whose compilation takes forever."""
@@ -158,6 +158,40 @@ def test_a_signal_during_compilation_leaves_the_older_result(
     assert "Traceback" not in stderr
     assert (folder / "run.h5").read_text() == "old"
     assert not list(folder.glob("*.part*"))
+
+
+LINKING = """
+import sys, zlib
+from base64 import b64decode
+from multibody_cli.kernel import linking, workers
+from multibody_cli.cli.app import main
+
+def link(name):
+    if b"friction.rescue" in zlib.decompress(b64decode(linking.recipes[name])):
+        session = workers._Session(1)
+        session._queue.append(workers.Task("e0", b"x"))
+        workers._Worker.assign = lambda worker, task: setattr(worker, "task", task)  # compiles forever
+        print("linking", file=sys.stderr, flush=True)
+        session.run()
+    return linked(name)
+
+linked, linking._linked = linking._linked, link
+main()
+"""
+"""The program with a kernel whose compilation takes forever, and which is first called during a run."""
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled")
+def test_a_signal_during_the_compilation_of_a_lazy_kernel_keeps_the_run_so_far(start: Start, folder: Path) -> None:
+    """The rescue of the contact solver is first called when the boxes touch."""
+    (folder / "linking.py").write_text(LINKING)
+    scene = Path(__file__).parents[2] / "scenes/gallery/falling_boxes.yaml"
+    process = start("run", str(scene), "-o", "run.h5", program=["linking.py"])
+    assert signal_when(process, signal.SIGINT, "linking") < 10.0
+    _, stderr = process.communicate()
+    assert process.returncode == 130
+    assert "`mbsim run --resume run.h5` continues it" in stderr
+    assert 3 < len(read_trajectory(folder / "run.h5").time) < 121
 
 
 def test_handlers_are_those_of_before_after_the_run() -> None:
