@@ -53,7 +53,7 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
     show_compilation(counted(len(scenes), "scene") if scenes else "trees, loops and contacts")
     chosen_methods = methods or (tuple(METHODS) if everything else () if scenes else ("aba",))
     pairs = warming.combinations(chosen_methods, everything or not scenes)
-    with tempfile.TemporaryDirectory() as folder:
+    with complete(), tempfile.TemporaryDirectory() as folder:
         examples = warming.write_examples(Path(folder))
         chosen = scenes or examples
         done: list[warming.Warmed] = []
@@ -63,9 +63,7 @@ def verb(scenes: tuple[Path, ...], methods: tuple[str, ...], everything: bool, j
                 done.append(one)
                 messages.detail(f"{one.scene}: {one.combination}: {one.refusal or counted(one.kernels, 'kernel')}")
                 bar.show(len(done), len(chosen) * len(pairs))
-        with complete():
-            of_pictures = _compile_pictures(examples[0])
-        return _report(done, chosen, of_pictures)
+        return _report(done, chosen, _compile_pictures(examples[0]))
 
 
 def _compile_pictures(scene: Path) -> int:

@@ -256,14 +256,14 @@ def over(
     elements: Iterable[ForceElement] = ELEMENTS,
     **constants: Callable[[ForceElement], Any],
 ) -> Any:
-    """Return the calls of a template for the tables of those `elements` that have a kernel, with constants of each."""
+    """Return the calls of `each`, bound to the kernels of those `elements` that have one and to their `constants`."""
     chosen = {element.name for element in elements if getattr(element, kernel_name) is not None}
 
-    def calls_of(element: ForceElement) -> Any:
+    def bound_to(element: ForceElement) -> Any:
         own = {kernel_name: getattr(element, kernel_name), "PLACE": PLACES[element.name]}
         return bound_kernel(each, **own, **{name: value_of(element) for name, value_of in constants.items()})
 
-    return EachNonempty(calls_of(element) if element.name in chosen else None for element in ELEMENTS)
+    return EachNonempty(bound_to(element) if element.name in chosen else None for element in ELEMENTS)
 
 
 _apply_all: Any = over("apply_force", _apply_each)
@@ -280,8 +280,7 @@ def apply_forces(forces, t, q, v, work, powers):
         write_dual_wrenches(forces.points, work.columns)
         if work.implicit_coefficients[1] >= 0.0:
             watch_points(forces.points, t)
-    if len(forces.quantities) > 0:
-        measure(forces.quantities, forces.points, forces.signals, t, q, v, work.bodies)
+    measure(forces.quantities, forces.points, forces.signals, t, q, v, work.bodies)
     for i in range(len(work.tau)):
         work.tau[i] = 0.0
     for i in range(len(powers)):
@@ -294,8 +293,7 @@ def evaluate_signals(forces, numbers, t, q, v, bodies, values):
     """Compute the values (n,) of the signals `numbers` (n,) at a state."""
     if len(forces.points.motions) > 0:
         update_points(forces.points, q, v)
-    if len(forces.quantities) > 0:
-        measure(forces.quantities, forces.points, forces.signals, t, q, v, bodies)
+    measure(forces.quantities, forces.points, forces.signals, t, q, v, bodies)
     for i in range(len(numbers)):
         values[i], _, _ = evaluate(forces.signals, numbers[i], t)
 

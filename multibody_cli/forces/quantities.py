@@ -57,9 +57,16 @@ def component_of(x, k):
     return x.x if k == 0 else (x.y if k == 1 else x.z)
 
 
-@lazy_kernel
+@kernel
 def measure(quantities, points, signals, t, q, v, bodies):
     """Write the values of all quantities but the held ones; `points` are those of all paths."""
+    if len(quantities) > 0:
+        _measure_each(quantities, points, signals, t, q, v, bodies)
+
+
+@lazy_kernel
+def _measure_each(quantities, points, signals, t, q, v, bodies):
+    """`measure` of models with quantities."""
     values = signals.quantities
     for i in range(len(quantities)):
         item = quantities[i]

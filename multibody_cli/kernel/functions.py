@@ -42,11 +42,6 @@ class Formula(Declared):
         return self.recipe or pickled_by_name(self)
 
     @property
-    def full_name(self) -> str:
-        """Module and qualified name of the function."""
-        return f"{self.__module__}.{self.__qualname__}"
-
-    @property
     def argument_names(self) -> tuple[str, ...]:
         """The names of its arguments."""
         code = self.py_func.__code__
@@ -118,7 +113,6 @@ class EachNonempty(Declared):
     def __init__(self, functions: Iterable[Formula | None]) -> None:
         self.functions = tuple(functions)
         super().__init__(next(one for one in self.functions if one is not None))
-        self.full_name = f"{self.__module__}.{self.__qualname__}"
 
     def __call__(self, arrays: Sequence[Sized], *args: Any) -> Any:
         """Call the functions as plain Python, or compiled code if they are kernels."""

@@ -41,6 +41,11 @@ class Declared:
         self.__module__, self.__doc__ = function.__module__, function.__doc__
         self.__name__, self.__qualname__ = function.__name__, function.__qualname__
 
+    @property
+    def full_name(self) -> str:
+        """Module and qualified name of the function."""
+        return f"{self.__module__}.{self.__qualname__}"
+
     def add_to(self, collector: Collector) -> None:
         """Add the function to the reach of a caller."""
         raise NotImplementedError

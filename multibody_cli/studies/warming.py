@@ -9,7 +9,6 @@ from multibody_cli.document.source import SceneSource
 from multibody_cli.errors import Refused
 from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import workers
-from multibody_cli.kernel.loading import complete
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
 from multibody_cli.studies.simulation import prepare
@@ -72,8 +71,8 @@ def warm(
 ) -> Iterator[Warmed]:
     """Compile scenes with pairs of method and integrator, one after the other, and yield the results.
 
-    Each scene is started, stepped and observed, so that all of its kernels are called, and the lazy ones that they may
-    call are compiled with them.
+    Each scene is started, stepped and observed, so that its kernels are called; inside of `complete`, the lazy kernels
+    that these may call are compiled with them.
 
     Parameters
     ----------
@@ -89,8 +88,7 @@ def warm(
             combination, refusal = " ".join(overrides), ""
             before = workers.compiled()
             try:
-                with complete():
-                    combination = _exercise(scene_of(scene), overrides)
+                combination = _exercise(scene_of(scene), overrides)
             except Refused as error:
                 refusal = str(error)
             yield Warmed(scene, combination, workers.compiled() - before, refusal)

@@ -13,7 +13,6 @@ from multibody_cli.kernel.functions import with_globals
 
 class _Tables(NamedTuple):
     tables: tuple[Any, ...]
-    unused: Any
     out: Any
 
 
@@ -52,7 +51,7 @@ def test_each_nonempty_array_has_its_call(empty):
     """In the order of the arrays; the sum of results is 0 if all are empty."""
     full = [np.array([2.0, 5.0]), np.array([[3.0, 7.0]]), np.zeros(4, np.dtype([("a", "i8")]))]
     tables = tuple(one[:0] if k in empty else one for k, one in enumerate(full))
-    block = _Tables(tables, np.zeros(1), np.zeros(1))
+    block = _Tables(tables, np.zeros(1))
     assert _call_each(block, 10.0) == 20.0 * (0 not in empty) + 14.0 * (2 not in empty)
     assert block.out[0] == 20.0 * (0 not in empty) + 70.0 * (1 not in empty)
 

@@ -21,7 +21,7 @@ from multibody_cli.kernel.compiler.block_types import BlockType
 from multibody_cli.kernel.compiler.extensions import lowering_registry, typing_registry
 from multibody_cli.kernel.compiler.units import Callee, CompilationUnit
 from multibody_cli.kernel.compiler.words import CompilerError
-from multibody_cli.kernel.functions import Choice, EachNonempty, Formula, Instructions
+from multibody_cli.kernel.reach import Declared
 from multibody_cli.kernel.target import machine
 
 CHECKED = ((0, 61), (0, 69))
@@ -167,11 +167,7 @@ class _Typing(typing.Context):  # type: ignore[misc]
 
     def resolve_value_type(self, val: Any) -> Any:
         """Return the type of a global value."""
-        return (
-            Callee(val)
-            if isinstance(val, Choice | EachNonempty | Formula | Instructions)
-            else super().resolve_value_type(val)
-        )
+        return Callee(val) if isinstance(val, Declared) else super().resolve_value_type(val)
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         """Return a signature."""

@@ -20,6 +20,7 @@ from multibody_cli.kernel.compiler.block_types import declared_result, describe,
 from multibody_cli.kernel.compiler.lazy_calls import lazy_function
 from multibody_cli.kernel.compiler.words import CompilerError
 from multibody_cli.kernel.functions import Choice, EachNonempty, Formula, Instructions
+from multibody_cli.kernel.reach import Declared
 from multibody_cli.kernel.store import Code, as_recipe, compiler_digest
 
 
@@ -184,7 +185,7 @@ class _CallsOfEach:
 class Callee(types.Callable, types.Opaque):
     """The type of a kernel, a formula, a choice of formulas, their calls for arrays, or of instructions."""
 
-    def __init__(self, function: Formula | Choice | EachNonempty | Instructions) -> None:
+    def __init__(self, function: Declared) -> None:
         self.function: Any = function
         super().__init__(f"{function.__module__}.{function.__qualname__} {id(function)}")
 

@@ -7,7 +7,6 @@ and limits the resolution of the errors of other runs.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 
 from multibody_cli.errors import RunFailed, SceneError
 from multibody_cli.immutable import Immutable, replace
+from multibody_cli.kernel.progress import seconds
 from multibody_cli.mass import MassProperties
 from multibody_cli.methods import METHODS
 from multibody_cli.methods.integrators import INTEGRATORS
@@ -194,15 +194,15 @@ def cost_of(simulation: PreparedSimulation, duration: float, repeat: int) -> Wal
     """Time whole runs, output off; the result is in s per simulated second."""
 
     def block(count: int) -> TimedBlock:
-        seconds = 0.0
+        total = 0.0
         for _ in range(count):
             state = simulation.fresh_state()
             method = simulation.method_for(state)
             method.start(state)
-            began = time.perf_counter()
+            began = seconds()
             method.advance(state, duration)
-            seconds += time.perf_counter() - began
-        return TimedBlock(seconds, count)
+            total += seconds() - began
+        return TimedBlock(total, count)
 
     runs = time_blocks(block, count_long_enough(block), repeat)
     scaled = {key: getattr(runs, key) / duration for key in ("median", "fastest", "slowest")}

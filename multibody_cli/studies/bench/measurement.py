@@ -17,6 +17,7 @@ import numpy as np
 
 from multibody_cli.errors import RunFailed
 from multibody_cli.immutable import Immutable
+from multibody_cli.kernel.progress import seconds
 from multibody_cli.methods.contract import Status
 from multibody_cli.model import State
 from multibody_cli.studies.bench.options import Setup
@@ -117,9 +118,7 @@ class MeasuredBlock(NamedTuple):
     unsolved: int
 
 
-def run_steps(
-    simulation: PreparedSimulation, count: int, clock: Callable[[], float] = time.perf_counter
-) -> MeasuredBlock:
+def run_steps(simulation: PreparedSimulation, count: int, clock: Callable[[], float] = seconds) -> MeasuredBlock:
     """Take `count` steps from the start; an adaptive integrator covers the same time with steps of its choice."""
     state = simulation.fresh_state()
     method = simulation.method_for(state)
@@ -131,14 +130,12 @@ def run_steps(
     return MeasuredBlock(block, state, after.unsolved)
 
 
-def take_steps(
-    simulation: PreparedSimulation, count: int, clock: Callable[[], float] = time.perf_counter
-) -> TimedBlock:
+def take_steps(simulation: PreparedSimulation, count: int, clock: Callable[[], float] = seconds) -> TimedBlock:
     """Take `count` steps as `run_steps` does; return their time."""
     return run_steps(simulation, count, clock).block
 
 
-def evaluate(simulation: PreparedSimulation, count: int, clock: Callable[[], float] = time.perf_counter) -> TimedBlock:
+def evaluate(simulation: PreparedSimulation, count: int, clock: Callable[[], float] = seconds) -> TimedBlock:
     """Compute all accelerations of the initial state `count` times."""
     state = simulation.fresh_state()
     method = simulation.method_for(state)

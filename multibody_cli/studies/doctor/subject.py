@@ -106,7 +106,7 @@ class Subject:
 
         def is_late() -> bool:
             nonlocal deadline
-            deadline = min(deadline, seconds() + MAX_SECONDS)  # most kernels are compiled before the first question
+            deadline = min(deadline, seconds() + MAX_SECONDS)  # without compilation
             return seconds() > deadline
 
         return Trial(*self.simulation.run_in_memory(callbacks=Callbacks(stop_asked=is_late)))
