@@ -33,13 +33,11 @@
     independent_equations
                     their equations where loops constrain a motion more than once
     friction_limits friction and limits in proportion to the loads of such a pass
-    implicit_tree_motion
-                    one motion of this pass with implicit forces on bodies
+    tree_motion     the motion for given states of friction, also with implicit forces on bodies
     tree_friction_workspace, elimination_workspace
                     plan and work arrays of these
     warm_start      initial guess from the previous step: Alg. 7, line 2
     results         energy accounts, diagnostics, forces for output
-    parameters      parameters of the step
     workspace       work arrays
     laws            the laws of rows: equality, one-sided, Coulomb, convex relaxation
     friction        solvers of the friction problem: (2.113), (2.114), Alg. 7

@@ -33,16 +33,18 @@ Sources: Sueda, notes 1.11 and 2.11 (bilateral staggered projections); Stewart a
 
 from __future__ import annotations
 
-from typing import Any
-
 from multibody_cli.constraint_solver.corrected_velocities import (
     ends_at_corrected_velocities,
     keep_multipliers,
     restore_multipliers,
 )
 from multibody_cli.constraint_solver.drive_work import account_reaction_impulses
-from multibody_cli.constraint_solver.solver import apply_primary_row_impulses, impulse_response, zero_rhs
-from multibody_cli.contact_solver import joint_friction, solution, tree_friction
+from multibody_cli.constraint_solver.solver import (
+    apply_primary_row_impulses,
+    impulse_response,
+    update_rates,
+    zero_rhs,
+)
 from multibody_cli.contact_solver.brakes import write_brake_rows
 from multibody_cli.contact_solver.detection import detect_contacts, detect_near_geoms, keep_start_velocities
 from multibody_cli.contact_solver.edge_list import list_edges
@@ -68,21 +70,9 @@ from multibody_cli.contact_solver.joint_friction import (
     add_slip_changes,
     reset_limit_iteration,
     transmit_impulses,
-    write_friction_rows,
-)
-from multibody_cli.contact_solver.parameters import (
-    add_coupled_impulses,
-    add_implicit_impulses,
-    find_contacts,
-    find_near_geoms,
-    solve_island,
-    solve_motion,
-    solve_tree_friction,
-    start_coupled_impulses,
-    update_coupled_impulses,
     update_friction_limits,
     update_joint_reactions,
-    update_rates,
+    write_friction_rows,
 )
 from multibody_cli.contact_solver.penetration import correct_penetration, displace_trees
 from multibody_cli.contact_solver.resistance import (
@@ -116,10 +106,16 @@ from multibody_cli.contact_solver.sleeping import (
 )
 from multibody_cli.contact_solver.solution import solve_impulses
 from multibody_cli.contact_solver.stribeck import set_coefficients
+from multibody_cli.contact_solver.tree_friction import has_passes, solve_tree_friction
 from multibody_cli.contact_solver.warm_start import load_initial_guess, store_warm_start
-from multibody_cli.kernel import bound_kernel, kernel, lazy_template, template
+from multibody_cli.implicit.coupled_impulses import (
+    add_coupled_impulses,
+    start_coupled_impulses,
+    update_coupled_impulses,
+)
+from multibody_cli.implicit.implicit_forces import add_implicit_impulses
+from multibody_cli.kernel import kernel, lazy_kernel, template
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
-from multibody_cli.model import System
 from multibody_cli.tree.configuration import displace, normalize
 
 
@@ -154,7 +150,7 @@ def apply_impulses(system, work, step):
     impulse_response(system, work)
 
 
-@lazy_template(solve_tree_friction)
+@lazy_kernel
 def solve_trees(system, work, contact_work, contacts, v):
     """Solve for the islands of trees with joint friction whose other rows are edges.
 
@@ -181,26 +177,14 @@ def solve_trees(system, work, contact_work, contacts, v):
     load_moments(contacts, contact_work.warm_start, step)
 
 
-@template(
-    accelerate,
-    apply_inverse_mass,
-    solve_island,
-    solve_tree_friction,
-    update_friction_limits,
-    start_coupled_impulses,
-    update_coupled_impulses,
-)
+@template(accelerate, apply_inverse_mass)
 def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     """Solve for the impulses of all rows and the change `work.response` (nv,) of the velocity v* (nv,).
 
     `has_other_rows` is whether there are rows beside those of friction patches.  Return False if the capacity of the
     factors is exceeded.
     """
-    settings, patches, contacts = (
-        system.contacts,
-        system.contacts.joint_friction.patches,
-        contact_work.detection.contacts,
-    )
+    settings, contacts = system.contacts, contact_work.detection.contacts
     step, groups, joint_friction = contact_work.step, contact_work.groups, contact_work.joint_friction
     impact_times, sleep, factors = contact_work.impact_times, contact_work.sleep, contact_work.factors
     warm_start, reports = contact_work.warm_start, contact_work.reports
@@ -225,7 +209,7 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     start_resistances(contacts, step, impact_times)
     add_slip_changes(joint_friction.slip_changes, step)
     # edges
-    if has_other_rows and len(patches) > 0:
+    if has_other_rows and has_passes(system, contact_work.tree_friction):
         solve_trees(system, work, contact_work, contacts, v)
         if all_solved(groups):
             wake_all(sleep)
@@ -233,7 +217,8 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
             return True
     # sleep
     accelerate(system, work, work.response)
-    start_coupled_impulses(system, work, step, groups, sleep)
+    if system.coupled:
+        start_coupled_impulses(system, work, step, groups, sleep)
     find_sleeping_islands(system, work, step, warm_start, groups, sleep, q, v)
     keep_impulses(warm_start, step, groups, sleep, reports)
     # factors
@@ -246,10 +231,14 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     for _ in range(settings.options.sweeps):  # algorithm 8, lines 8 to 25
         solve_impulses(settings.options, contacts, step, groups, factors, impact_times, reports, contact_work.island)
         apply_impulses(system, work, step)
-        again = update_friction_limits(system, work, joint_friction, groups, step, reports)
+        again = False
+        if len(settings.joint_friction.patches) > 0:
+            again = update_friction_limits(system, work, joint_friction, groups, step, reports)
         if len(settings.joint_friction.guides) > 0:
             again = update_guide_limits(system, work, joint_friction, groups, step, reports) or again
-        if not (update_coupled_impulses(system, work, groups, step, reports) or again):
+        if system.coupled:
+            again = update_coupled_impulses(system, work, groups, step, reports) or again
+        if not again:
             break
     # rest
     stop_islands_at_rest(system, work, step, groups, reports, sleep, q, v)
@@ -257,22 +246,7 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
 
 
 # --- step -------------------------------------------------------------------------------------------------------------
-@template(
-    update_rates,
-    accelerate,
-    apply_inverse_mass,
-    find_near_geoms,
-    find_contacts,
-    solve_tree_friction,
-    solve_island,
-    solve_motion,
-    update_joint_reactions,
-    update_friction_limits,
-    start_coupled_impulses,
-    add_coupled_impulses,
-    update_coupled_impulses,
-    add_implicit_impulses,
-)
+@template(accelerate, apply_inverse_mass)
 def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) -> bool:
     """Replace the velocity v* (nv,) in place by the velocity after contacts and friction of a step of h.
 
@@ -281,12 +255,13 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
     Return False if the contact capacity is exceeded; q, v and the ledger are then unchanged.
     """
     settings, table, contacts = system.contacts, system.contacts.joint_friction, contact_work.detection.contacts
-    patches, frictions = table.patches, len(table.moved)
+    patches, frictions, geoms = table.patches, len(table.moved), len(settings.geometry.geoms)
     detection, step, groups = contact_work.detection, contact_work.step, contact_work.groups
     joint_friction, tree_friction, sleep = contact_work.joint_friction, contact_work.tree_friction, contact_work.sleep
     impact_times, reports, diagnostics = contact_work.impact_times, contact_work.reports, contact_work.diagnostics
     # reactions
-    update_joint_reactions(system, work, joint_friction)
+    if len(patches) > 0:
+        update_joint_reactions(system, work, joint_friction)
     for p in range(len(patches)):
         joint_friction.solved_by_passes[p] = 0
     tree_friction.edges.number[0] = tree_friction.edges.pair_count[0] = tree_friction.edges.jams[0] = 0
@@ -294,13 +269,16 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
     tree_friction.time[0] = t
     # detection
     limits = list_active_rows(work.rows, settings.margin / system.tree.length, step)
-    sizes, count, detection.overflow[0], groups.islands[0] = step.sizes[0], 0, 0, 0
+    sizes, near, count, detection.overflow[0], groups.islands[0] = step.sizes[0], 0, 0, 0, 0
     for k in range(len(step.row_impulses)):
         step.row_impulses[k] = 0.0
-    if find_near_geoms(system, work, detection, h) + frictions > 0:
+    if geoms > 0:
+        near = detect_near_geoms(system, work, detection, h)
+    if near + frictions > 0:
         keep_start_velocities(work.bodies, step.start)
         update_rates(system, t, q, v, contact_work.free_acceleration, work)
-        count = find_contacts(system, work, detection, h)
+        if geoms > 0:
+            count = detect_contacts(system, work, detection, h)
         diagnostics.unsolved_steps[PATH - 1] += detection.unresolved[0] > 0
     sizes.h, sizes.contacts = h, count
     sizes.first_contact = sizes.constraint_rows + PER_CONTACT * frictions
@@ -325,6 +303,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
     has_other_rows = limits + count + others + frictions - len(patches) > 0
     if (
         has_other_rows
+        or not has_passes(system, tree_friction)
         or not solve_tree_friction(system, work, contact_work, h, v, sizes.constraint_rows, settings.options.tolerance)
     ) and not solve_rows(system, work, contact_work, q, v, has_other_rows):
         return False
@@ -337,7 +316,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
         apply_row_impulses(work, step)
         apply_primary_row_impulses(system.tree, work)
         add_implicit_impulses(system, work)
-        add_coupled_impulses(system, work)
+        if system.coupled:
+            add_coupled_impulses(system, work)
         transmit_impulses(system.tree, step, work)
         account_reaction_impulses(system.motions, work, start, v, ledger)
     if not ends_at_corrected_velocities(work):
@@ -373,18 +353,3 @@ def finish_contact_step(system, work, contact_work, q):
     """Restore the q (nq,) of bodies at rest after a displacement, and mark the limits of bodies in contact."""
     hold_bodies_at_rest(system, contact_work.sleep, contact_work.groups, q)
     mark_limits_in_contact(work, contact_work.step, contact_work.groups)
-
-
-def bind(system: System, add_implicit_impulses: Any, **kernels: Any) -> Any:
-    """Bind the contact step to the features of a system, and to the kernels of a method and of coupled forces."""
-    contacts, impulses = system.contacts, {"add_implicit_impulses": add_implicit_impulses}
-    staggered = contacts.options.staggered
-    if len(contacts.geometry.geoms) > 0:
-        kernels |= {"find_near_geoms": detect_near_geoms, "find_contacts": detect_contacts}
-    if len(contacts.joint_friction.patches) > 0:
-        kernels["update_joint_reactions"] = bound_kernel(joint_friction.update_joint_reactions, **impulses)
-        kernels["update_friction_limits"] = bound_kernel(joint_friction.update_friction_limits, **impulses)
-    if passes := None if staggered else tree_friction.passes_for(system, add_implicit_impulses):
-        kernels["solve_motion"] = passes.solve_motion
-        kernels["solve_tree_friction"] = bound_kernel(tree_friction.solve_tree_friction, **passes._asdict())
-    return bound_kernel(solve_contact_step, solve_island=solution.SOLVERS[staggered], **impulses, **kernels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from multibody_cli.contacts.detect import detect_in_step, find_near_pairs
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import kernel, lazy_kernel
 from multibody_cli.spatial.memory import load, store
 from multibody_cli.spatial.products import dot
 
@@ -24,15 +24,15 @@ def detection_margin(geometry, bodies, margin, h) -> float:
     return margin + 2.0 * h * (fastest + h * math.sqrt(dot(g, g)))
 
 
-@kernel
-def detect_near_geoms(system, work, detection, h):
+@lazy_kernel
+def detect_near_geoms(system, work, detection, h) -> int:
     """List the pairs of geoms that may meet in the step, from the velocities at its start; return their number."""
     geometry, bodies = system.contacts.geometry, work.bodies
     return find_near_pairs(geometry, bodies, detection_margin(geometry, bodies, system.contacts.margin, h), detection)
 
 
-@kernel
-def detect_contacts(system, work, detection, h):
+@lazy_kernel
+def detect_contacts(system, work, detection, h) -> int:
     """Detect contacts from the current poses of the bodies and their velocities v*; return their number."""
     contacts = system.contacts
     count, overflow = detect_in_step(contacts.geometry, work.bodies, contacts.margin, h, detection)

@@ -19,9 +19,9 @@ from multibody_cli.contact_solver.friction_states import slide_without_friction
 from multibody_cli.contact_solver.impact_order import TIE
 from multibody_cli.contact_solver.impact_path import follow_impact
 from multibody_cli.contact_solver.impacts import CENTRAL, ENERGETIC, ROUND_OFF
-from multibody_cli.contact_solver.parameters import solve_motion
 from multibody_cli.contact_solver.results import AT_LIMIT
-from multibody_cli.kernel import formula, kernel, template
+from multibody_cli.contact_solver.tree_motion import solve_motion
+from multibody_cli.kernel import formula, kernel
 
 WEDGED = 10.0
 """Impulse of a contact, relative to that of its path and that without friction, beyond which joints may wedge."""
@@ -65,7 +65,7 @@ def restore_states(passes):
         passes.state[p] = passes.kept_state[p]
 
 
-@template(solve_motion)
+@kernel
 def find_jams(system, work, contact_work, h, v) -> bool:
     """Find contacts that slid and stop without a collision, and set `Edges.jams` as `solution.jams` does.
 
@@ -102,7 +102,7 @@ def find_jams(system, work, contact_work, h, v) -> bool:
 
 
 # --- a single contact -------------------------------------------------------------------------------------------------
-@template(solve_motion)
+@kernel
 def follow_paths(system, work, contact_work, h, v) -> bool:
     """Set the given impulse of each contact that rebounds, and is all that is pressed in its island.
 

@@ -41,7 +41,6 @@ from multibody_cli.contact_solver.open_loops import (
     start_loops,
     wrench_of_loop,
 )
-from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.tree_friction_workspace import (
     load_inertia,
     store_inertia,
@@ -54,7 +53,8 @@ from multibody_cli.contact_solver.two_directional_friction import (
     is_at_rest,
     move_discs,
 )
-from multibody_cli.kernel import formula, kernel, template
+from multibody_cli.implicit.implicit_forces import add_implicit_impulses
+from multibody_cli.kernel import formula, kernel
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import ZERO, dot, power, rotated_force, shift_force
 from multibody_cli.spatial.unsymmetric_inertia import UnsymmetricInertia, shifted
@@ -107,8 +107,8 @@ def add_inertia(record, A):
 
 # --- the kernels of a pass --------------------------------------------------------------------------------------------
 @kernel
-def solve_motion_of_bodies(system, work, joint_friction, passes, h, v) -> bool:
-    """`contact_solver.parameters.solve_motion` without implicit forces on bodies."""
+def solve_motion_once(system, work, joint_friction, passes, h, v) -> bool:
+    """`tree_motion.solve_motion` for given impulses of the forces between bodies, `passes.coupling`, by one pass."""
     plan, tree, bodies, change = passes.bodies, system.tree, work.bodies, work.response
     if not eliminate_bodies(system, work, joint_friction, passes, h, v):
         return False
@@ -134,8 +134,11 @@ def solve_motion_of_bodies(system, work, joint_friction, passes, h, v) -> bool:
 
 
 @kernel
-def compute_slips_of_bodies(system, work, joint_friction, passes, v):
-    """`contact_solver.parameters.compute_slips`, from the rates of joints, and else from the motions of the bodies."""
+def compute_slips(system, work, joint_friction, passes, v):
+    """Compute the slip velocities `passes.slip` (p, 2) of all patches after the step.
+
+    They follow from the rates of joints, and else from the motions of the bodies.
+    """
     patches, bodies = system.contacts.joint_friction.patches, work.bodies
     for p in range(len(patches)):
         patch, j = patches[p], passes.coordinate[p]
@@ -155,9 +158,9 @@ def compute_slips_of_bodies(system, work, joint_friction, passes, v):
             compute_disc_slips(patches, p, passes.joints[p], work, joint_friction, passes, v)
 
 
-@template(add_implicit_impulses)
-def transmit_changes_of_bodies(system, work, passes):
-    """`contact_solver.parameters.transmit_changes`, body by body."""
+@kernel
+def transmit_changes(system, work, passes):
+    """Compute the impulses that all joints transmit, friction included, into `work.wrenches`, body by body."""
     plan, links, bodies, wrenches = passes.bodies, system.tree.links, work.bodies, work.wrenches
     clear_impulses(work)
     add_implicit_impulses(system, work)

@@ -10,6 +10,7 @@ import math
 
 from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, end_of_contacts, first_contact_row
+from multibody_cli.contact_solver.friction.solvers import solve_island
 from multibody_cli.contact_solver.impact_order import TIE
 from multibody_cli.contact_solver.impact_problem import (
     compute_changes,
@@ -20,8 +21,7 @@ from multibody_cli.contact_solver.impact_problem import (
     without_motion,
     write_rebounds,
 )
-from multibody_cli.contact_solver.parameters import solve_island
-from multibody_cli.kernel import kernel, lazy_template
+from multibody_cli.kernel import kernel, lazy_kernel
 
 MAX_PASSES = 1000
 """Largest number of passes of impacts that pass on; bodies that still approach each other then do not rebound."""
@@ -30,7 +30,7 @@ FEW_PASSES = 10
 """The same with the default law; inelastic bodies in a pile meet again and again."""
 
 
-@lazy_template(solve_island)
+@lazy_kernel
 def pass_on(problem, options, island_rows, touching, together, x, contacts, step, impact_times, scratch):
     """Set the rebounds to the velocities after impacts that pass on, without friction, and guess the impulses x.
 

@@ -35,6 +35,7 @@ from multibody_cli.contact_solver.friction.problem import (
     delassus_entry,
     first_contact_row,
 )
+from multibody_cli.contact_solver.friction.solvers import solve_island
 from multibody_cli.contact_solver.impact_passes import acts_across_gap, pass_on, touching_bound
 from multibody_cli.contact_solver.impact_path import follow_impact
 from multibody_cli.contact_solver.impact_problem import (
@@ -48,8 +49,7 @@ from multibody_cli.contact_solver.impact_problem import (
     worse,
     write_rebounds,
 )
-from multibody_cli.contact_solver.parameters import solve_island
-from multibody_cli.kernel import kernel, lazy_template, template
+from multibody_cli.kernel import kernel, lazy_kernel
 
 NEWTON, ENERGETIC, PROPAGATING = range(3)
 """Laws of impact, `Options.impacts`."""
@@ -73,7 +73,7 @@ def has_impact(island_rows, step) -> bool:
     return found
 
 
-@lazy_template(solve_island)
+@lazy_kernel
 def solve_impacts(problem, options, island_rows, x, contacts, step, impact_times, scratch) -> SolutionReport:
     """Solve for the impulses x of one island with impacts; x holds the initial guess."""
     impact = scratch.impact
@@ -109,7 +109,7 @@ def only_pressed_normal(problem, x) -> int:
     return normal
 
 
-@template(solve_island)
+@kernel
 def balance_unit_impulses(problem, options, row, report, scratch) -> SolutionReport:
     """Compute the unit impulses of a contact with the impulses of equalities that they cause, and their responses."""
     impact, m = scratch.impact, len(problem.r)
@@ -132,7 +132,7 @@ def balance_unit_impulses(problem, options, row, report, scratch) -> SolutionRep
     return report
 
 
-@lazy_template(solve_island)
+@lazy_kernel
 def replace_by_path(problem, options, island_rows, row, x, report, contacts, step, scratch) -> SolutionReport:
     """Replace Newton's impulse of a single contact by that of its path, and solve for those of the other forces.
 
@@ -201,7 +201,7 @@ def is_given_load(problem, j) -> bool:
     return first <= j < first_contact_row(problem) and (j - first) % PER_CONTACT == 0
 
 
-@template(solve_island)
+@kernel
 def share_restitution(problem, options, x, report, scratch) -> SolutionReport:
     """Replace the impulses x by those between x and the impulses without restitution, if x adds energy."""
     impact = scratch.impact

@@ -38,7 +38,6 @@ from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, com
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.parameters import add_implicit_impulses
 from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS
 from multibody_cli.contact_solver.rows import (
     TERMS,
@@ -47,7 +46,8 @@ from multibody_cli.contact_solver.rows import (
     slip_wrench,
 )
 from multibody_cli.forces.body_load import apply_wrench
-from multibody_cli.kernel import allocate, formula, kernel, lazy_kernel, template
+from multibody_cli.implicit.implicit_forces import add_implicit_impulses
+from multibody_cli.kernel import allocate, formula, kernel, lazy_kernel
 from multibody_cli.model import Floats, Integers, JointFriction, Records
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, shift_force, transposed_times
@@ -139,26 +139,32 @@ def add_slip_changes(changes, step):
 
 
 # --- loads ----------------------------------------------------------------------------------------------------------
-@template(add_implicit_impulses)
+@lazy_kernel
 def update_joint_reactions(system, work, joint_friction):
     """Compute the reactions without impulses in the joints of all patches; bodies have poses and accelerations.
 
     Implicit forces are those at the end of the step.
     """
-    tree, patches = system.tree, system.contacts.joint_friction.patches
     if not joint_friction.reactions_valid[0]:
         clear_impulses(work)
         add_implicit_impulses(system, work)
-        apply_loop_impulses(tree, work.impulse, work)
-        transfer_marker_wrenches(tree, work.bodies, work.wrenches)
-        for i in range(1, len(tree.links)):
-            W = load_force(work.wrenches[i])
-            apply_wrench(work.bodies[i], W.t, W.f)
-        compute_joint_wrenches(tree, work)
-        compute_loop_reactions(tree, work)
-        for p in range(len(patches)):
-            store_force(joint_friction.reactions[p], joint_reaction(patches[p], work))
+        compute_joint_reactions(system, work, joint_friction)
     joint_friction.reactions_valid[0] = 0
+
+
+@kernel
+def compute_joint_reactions(system, work, joint_friction):
+    """Apply the impulses `work.impulse` and `work.wrenches` to the bodies as forces; compute the reactions."""
+    tree, patches = system.tree, system.contacts.joint_friction.patches
+    apply_loop_impulses(tree, work.impulse, work)
+    transfer_marker_wrenches(tree, work.bodies, work.wrenches)
+    for i in range(1, len(tree.links)):
+        W = load_force(work.wrenches[i])
+        apply_wrench(work.bodies[i], W.t, W.f)
+    compute_joint_wrenches(tree, work)
+    compute_loop_reactions(tree, work)
+    for p in range(len(patches)):
+        store_force(joint_friction.reactions[p], joint_reaction(patches[p], work))
 
 
 @formula
@@ -255,7 +261,7 @@ def distribute_normal_load(patch, W, table, normal_loads) -> float:
 
 
 # --- iteration ------------------------------------------------------------------------------------------------------
-@template(add_implicit_impulses)
+@lazy_kernel
 def update_friction_limits(system, work, joint_friction, groups, step, reports) -> bool:
     """Compare the friction limits of all patches with those due to the impulses; return whether to solve again.
 

@@ -22,7 +22,6 @@ from multibody_cli.contact_solver.friction.proximal import solve_proximal
 from multibody_cli.contact_solver.friction_states import slide_without_friction
 from multibody_cli.contact_solver.islands import is_solved
 from multibody_cli.contact_solver.laws import COULOMB, EQUALITY, ONE_SIDED
-from multibody_cli.contact_solver.parameters import solve_motion
 from multibody_cli.contact_solver.results import DISPLACEMENT
 from multibody_cli.contact_solver.sleeping import set_at_rest
 from multibody_cli.contact_solver.solution import (
@@ -31,7 +30,8 @@ from multibody_cli.contact_solver.solution import (
     number_blocks,
     remove_ineffective_rows,
 )
-from multibody_cli.kernel import formula, kernel, lazy_template
+from multibody_cli.contact_solver.tree_motion import solve_motion
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.linalg.multipliers import SOLVED
 
 MAX_PASSES = 20
@@ -79,7 +79,7 @@ def fail_displacement(island, residual, reports):
     reports.residual[island] = max(reports.residual[island], residual)
 
 
-@lazy_template(solve_motion)
+@lazy_kernel
 def displace_trees(
     system, work, detected, step, groups, joint_friction, tree_friction, impact_times, reports, v
 ) -> bool:

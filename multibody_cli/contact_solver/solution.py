@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.factors import filled
@@ -18,17 +18,17 @@ from multibody_cli.contact_solver.friction.problem import (
     end_of_contacts,
     first_contact_row,
 )
-from multibody_cli.contact_solver.friction.proximal import ProximalScratch, solve_proximal
-from multibody_cli.contact_solver.friction.staggered_projections import solve_staggered
+from multibody_cli.contact_solver.friction.proximal import ProximalScratch
+from multibody_cli.contact_solver.friction.solvers import solve_island
+from multibody_cli.contact_solver.friction.staggered_projections import StaggeredScratch
 from multibody_cli.contact_solver.impact_order import release_first_contact
 from multibody_cli.contact_solver.impact_problem import ImpactWorkspace, worse
 from multibody_cli.contact_solver.impacts import NEWTON, has_impact, solve_impacts
 from multibody_cli.contact_solver.islands import has_nonzero_terms
-from multibody_cli.contact_solver.parameters import solve_island
 from multibody_cli.contact_solver.resistance import normal_of
 from multibody_cli.contact_solver.results import AT_LIMIT, LAW
-from multibody_cli.kernel import formula, kernel, template
-from multibody_cli.linalg.multipliers import SOLVED, UNFINISHED
+from multibody_cli.kernel import formula, kernel
+from multibody_cli.linalg.multipliers import SOLVED
 from multibody_cli.model import Floats, Integers
 
 
@@ -42,7 +42,7 @@ class IslandWorkspace(NamedTuple):
     factored: FactoredScratch
     proximal: ProximalScratch
     impact: ImpactWorkspace
-    staggered: Any  # work arrays of staggered projections; empty if they are not used
+    staggered: StaggeredScratch  # empty if it is not used
 
 
 # --- problems -------------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def remove_ineffective_rows(problem, island_rows, count, diagonal_bound):
 
 
 # --- velocities -----------------------------------------------------------------------------------------------------
-@template(solve_island)
+@kernel
 def solve_impulses(options, contacts, step, groups, factors, impact_times, reports, scratch):
     """Solve for the impulses of all unconverged islands; `step.x` (m,) is the initial guess and the result."""
     for island in range(groups.islands[0]):
@@ -136,7 +136,7 @@ def solve_impulses(options, contacts, step, groups, factors, impact_times, repor
             solve_impulses_of_island(island, options, contacts, step, groups, factors, impact_times, reports, scratch)
 
 
-@template(solve_island)
+@kernel
 def solve_impulses_of_island(island, options, contacts, step, groups, factors, impact_times, reports, scratch):
     """Solve for the impulses of one island."""
     island_rows = groups.rows[groups.first_row[island] : groups.first_row[island + 1]]
@@ -163,7 +163,7 @@ def store_impulses(island_rows, x, step):
         step.x[k] = x[j] - (step.rows[k].multiplier if k < step.sizes[0].constraint_rows else 0.0)
 
 
-@template(solve_island)
+@kernel
 def solve_by_law(problem, options, island_rows, x, contacts, step, impact_times, scratch) -> SolutionReport:
     """Solve for the impulses x of one island by the law of impact."""
     if options.impacts != NEWTON and has_impact(island_rows, step):
@@ -231,27 +231,3 @@ def jams(problem, island_rows, x, step) -> bool:
             if delassus_entry(problem, j, j) * speed < mu * along:
                 return True
     return False
-
-
-@kernel
-def solve_island_proximally(problem, options, x, scratch):
-    """Solve for the impulses x of one island by the proximal method."""
-    return solve_proximal(problem, options, x, scratch.proximal)
-
-
-@kernel
-def solve_island_by_staggered_projections(problem, options, x, scratch):
-    """Solve for the impulses x of one island by staggered projections.
-
-    The proximal method solves islands with more rows than the dense matrix; they are reported as UNFINISHED.
-    """
-    if len(problem.r) <= len(scratch.staggered.b):
-        return solve_staggered(problem, options, x, scratch.staggered)
-    report = solve_proximal(problem, options, x, scratch.proximal)
-    return SolutionReport(
-        UNFINISHED if report.status == SOLVED else report.status, report.sweeps, report.steps, report.residual
-    )
-
-
-SOLVERS = {False: solve_island_proximally, True: solve_island_by_staggered_projections}
-"""Solvers for the impulses of one island, by `Options.staggered`."""

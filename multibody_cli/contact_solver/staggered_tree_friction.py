@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import math
 
+from multibody_cli.contact_solver.friction_elimination import compute_slips, transmit_changes
 from multibody_cli.contact_solver.friction_limits import (
     clear_loads,
     compute_friction,
@@ -44,11 +45,11 @@ from multibody_cli.contact_solver.joint_friction import (
     reset_limit_iteration,
     share_of_points,
 )
-from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.results import AT_LIMIT
 from multibody_cli.contact_solver.tree_friction_workspace import STICKS, clear_share, store_vector
+from multibody_cli.contact_solver.tree_motion import solve_motion
 from multibody_cli.contact_solver.two_directional_friction import add_drag, clear_drag
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import kernel
 from multibody_cli.spatial.memory import load_force
 
 MAX_NEWTON_STEPS = 100
@@ -76,7 +77,7 @@ def start_sweeps(joint_friction, passes):
     reset_limit_iteration(joint_friction)
 
 
-@template(solve_motion, compute_slips, transmit_changes)
+@kernel
 def sweep(system, work, joint_friction, passes, h, v, tolerance) -> tuple[bool, float]:
     """Compute friction for the present limits, and the limits for this friction, from the results of the last sweep.
 
@@ -110,7 +111,7 @@ def copy_vectors(source, copy):
         copy[p, 0], copy[p, 1] = source[p, 0], source[p, 1]
 
 
-@template(solve_motion, compute_slips, transmit_changes)
+@kernel
 def exchange_states(system, work, joint_friction, passes, h, v, tolerance) -> bool:
     """Like `project`, by exchanging all states that disagree at once, without discs; return False if they go on to."""
     patches = system.contacts.joint_friction.patches
@@ -143,7 +144,7 @@ def apply_state(p, slides, passes):
     passes.applied[p, 0], passes.applied[p, 1] = -passes.state[p] * passes.limit[p], 0.0
 
 
-@template(solve_motion, compute_slips, transmit_changes)
+@kernel
 def project(system, work, joint_friction, passes, h, v, tolerance) -> bool:
     """Compute friction within the limits, and the motion that it causes; return False if the iteration does not end."""
     patches, count = system.contacts.joint_friction.patches, len(passes.state)
@@ -247,7 +248,7 @@ def states_agree(passes, tolerance) -> bool:
     return True
 
 
-@template(solve_motion, compute_slips)
+@kernel
 def slide_freely(system, work, joint_friction, passes, h, v) -> bool:
     """Compute the slip velocities after the step if the friction `applied` acts and no joint sticks: see `move`."""
     for p in range(len(passes.state)):
@@ -256,7 +257,7 @@ def slide_freely(system, work, joint_friction, passes, h, v) -> bool:
     return move(system, work, joint_friction, passes, h, v)
 
 
-@template(solve_motion, compute_slips)
+@kernel
 def move(system, work, joint_friction, passes, h, v) -> bool:
     """Compute the changes of all rates, and the slip velocities after the step; return False without a solution."""
     solved = solve_motion(system, work, joint_friction, passes, h, v)

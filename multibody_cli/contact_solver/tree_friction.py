@@ -36,8 +36,6 @@ Source: Sueda, notes 2.11, (2.115)-(2.118).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from multibody_cli.contact_solver.edge_compliance import EXACT, choose_compliance, is_cycling, start_compliance
 from multibody_cli.contact_solver.edge_impacts import find_jams, follow_paths, follows_law, joints_wedge, rebounds
 from multibody_cli.contact_solver.edge_list import guess_edges
@@ -48,14 +46,12 @@ from multibody_cli.contact_solver.edges import (
     rescale_edges,
     store_edges,
 )
-from multibody_cli.contact_solver.elimination_workspace import is_supported
 from multibody_cli.contact_solver.friction.natural_map import COMPLIANCE
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.friction_elimination import (
-    compute_slips_of_bodies,
-    solve_motion_of_bodies,
+    compute_slips,
     store_loop_multipliers,
-    transmit_changes_of_bodies,
+    transmit_changes,
 )
 from multibody_cli.contact_solver.friction_limits import (
     clear_loads,
@@ -75,11 +71,9 @@ from multibody_cli.contact_solver.friction_states import (
     update_states,
 )
 from multibody_cli.contact_solver.impacts import ENERGETIC
-from multibody_cli.contact_solver.implicit_tree_motion import solve_motion_implicitly
 from multibody_cli.contact_solver.joint_friction import distribute_normal_load, friction_wrench, share_of_points
 from multibody_cli.contact_solver.loop_plan import plan_loops
 from multibody_cli.contact_solver.matrices import times_vector
-from multibody_cli.contact_solver.parameters import compute_slips, solve_motion, transmit_changes
 from multibody_cli.contact_solver.staggered_tree_friction import start_sweeps, sweep
 from multibody_cli.contact_solver.tree_friction_workspace import (
     JAMS,
@@ -87,9 +81,9 @@ from multibody_cli.contact_solver.tree_friction_workspace import (
     load_vector,
     store_vector,
 )
+from multibody_cli.contact_solver.tree_motion import solve_motion
 from multibody_cli.contact_solver.two_directional_friction import distribute_torque, is_at_rest, linearize_friction
-from multibody_cli.kernel import bound_kernel, kernel, template
-from multibody_cli.model import System
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.memory import load_force
 from multibody_cli.tree.jacobian import write_ball_columns
 
@@ -109,24 +103,6 @@ MAX_LOOP_SWEEPS = 8
 
 JOINT_ITERATIONS = 10
 """Passes in which all states that disagree change at once; in as many after them, one at a time, against cycles."""
-
-
-class Passes(NamedTuple):
-    """The kernels of a pass over a tree: see `contact_solver.parameters`."""
-
-    solve_motion: Any
-    compute_slips: Any
-    transmit_changes: Any
-
-
-def passes_for(system: System, impulses: Any) -> Passes | None:
-    """Return the passes for a system, or None if these do not support it; `impulses` is `add_implicit_impulses`."""
-    if not is_supported(system):
-        return None
-    motion, transmit = solve_motion_of_bodies, bound_kernel(transmit_changes_of_bodies, add_implicit_impulses=impulses)
-    if system.implicit:
-        motion = bound_kernel(solve_motion_implicitly, solve_motion_once=motion, add_implicit_impulses=impulses)
-    return Passes(motion, compute_slips_of_bodies, transmit)
 
 
 # --- friction and loads -----------------------------------------------------------------------------------------------
@@ -160,7 +136,13 @@ def compute_loads(system, joint_friction, passes, halves):
 
 
 # --- step -------------------------------------------------------------------------------------------------------------
-@template(solve_motion, compute_slips, transmit_changes)
+@formula
+def has_passes(system, passes):
+    """Return whether passes over the bodies solve for the friction of the joints of a system."""
+    return len(passes.bodies.nodes) > 0 and not system.contacts.options.staggered
+
+
+@lazy_kernel
 def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> bool:
     """Solve for the friction impulses x from row `first` on, and the change `work.response` (nv,) of v (nv,).
 
@@ -226,7 +208,7 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
     return True
 
 
-@template(solve_motion, transmit_changes)
+@kernel
 def read_first_loads(system, work, contact_work, passes, h, v, first) -> bool:
     """Take the signs of the loads from the motion without friction, if no joint was loaded before; return whether so.
 
@@ -246,7 +228,7 @@ def read_first_loads(system, work, contact_work, passes, h, v, first) -> bool:
     return True
 
 
-@template(solve_motion, compute_slips, transmit_changes)
+@kernel
 def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most) -> tuple[int, float]:
     """Solve for friction, loads and motion by Newton's method from the present states and signs.
 
@@ -291,7 +273,7 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
     return -1, 0.0
 
 
-@template(solve_motion, compute_slips, transmit_changes)
+@kernel
 def alternate(system, work, joint_friction, passes, h, v, tolerance) -> tuple[int, float]:
     """Solve for friction and loads in turn; after 1, 2, 4, ... sweeps, solve at once from the states so found.
 

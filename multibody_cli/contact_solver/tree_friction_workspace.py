@@ -49,7 +49,7 @@ JOINT = np.dtype([("iv", "i8"), ("nv", "i8")])
 
 
 class BodyCoupling(NamedTuple):
-    """Work arrays of implicit forces between n bodies (`implicit_tree_motion`); empty without implicit forces."""
+    """Work arrays of implicit forces between n bodies (`tree_motion`); empty without implicit forces."""
 
     blocks: Annotated[Records, "n", CHILD_INERTIA]  # diagonal blocks of the implicit forces
     impulses: Annotated[Records, "n", WRENCH]  # r

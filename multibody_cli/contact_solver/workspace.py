@@ -71,7 +71,7 @@ def contact_workspace_for(system: System) -> ContactWorkspace:
     moments, tables = most_resistances(contacts), {"rows": records(rows), "terms": records(terms)}
     placed = n + len(tree.closures) + len(tree.markers)
     step = allocate(StepRows, m=m, placed=placed, e=others, moments=moments, r_without_coupled=r, **tables)
-    staggered = staggered_scratch_for(min(m, MAX_STAGGERED_ROWS)) if contacts.options.staggered else ()
+    staggered = staggered_scratch_for(min(m, MAX_STAGGERED_ROWS) if contacts.options.staggered else 0)
     return allocate(
         ContactWorkspace,
         l=n,

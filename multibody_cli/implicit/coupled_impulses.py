@@ -14,11 +14,10 @@ Source: Gay, Some convergence properties of Broyden's method, SIAM J. Numer. Ana
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.implicit.coupled_forces import add_coupled_force, add_derivatives, write_coupled_matrix
-from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.kernel import kernel, lazy_kernel, lazy_template
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
 from multibody_cli.linalg.vectors import clear
 from multibody_cli.method_kernels import apply_inverse_mass
@@ -26,7 +25,7 @@ from multibody_cli.tree.jacobian import jacobian_times
 from multibody_cli.tree.markers import update_marker_changes
 
 
-@template(apply_inverse_mass)
+@lazy_template(apply_inverse_mass)
 def start_coupled_impulses(system, work, step, groups, sleep):
     """Compute Z and the inverse of 1 - W^T Z, set c = 0, and store the velocities of the rows.
 
@@ -53,15 +52,15 @@ def start_coupled_impulses(system, work, step, groups, sleep):
                 coupling.inverse[j, i] = coupling.values[j]
 
 
-@kernel
+@lazy_kernel
 def add_coupled_impulses(system, work):
     """Add the impulses c of the coupled forces to `work.impulse` and `work.wrenches`."""
     for i in range(len(work.coupling.forces)):
         add_coupled_force(system, work, i, work.coupling.impulses[i], work.impulse)
 
 
-@kernel
-def update_coupled_impulses(system, work, groups, step, reports):
+@lazy_kernel
+def update_coupled_impulses(system, work, groups, step, reports) -> bool:
     """Complete the change of the velocities by that due to c, and change c; return whether to solve again.
 
     c has converged if its error changes velocities by no more than the tolerance of the contacts, relative to their
@@ -169,12 +168,3 @@ def norm(y):
     for j in range(len(y)):
         total += y[j] * y[j]
     return math.sqrt(total)
-
-
-def kernels(apply_inverse_mass: Any) -> dict[str, Any]:
-    """Return the parameters of a contact step for coupled forces."""
-    return {
-        "start_coupled_impulses": bound_kernel(start_coupled_impulses, apply_inverse_mass=apply_inverse_mass),
-        "add_coupled_impulses": add_coupled_impulses,
-        "update_coupled_impulses": update_coupled_impulses,
-    }

@@ -36,7 +36,7 @@ from multibody_cli.forces.element_products import (
     linearize_forces,
 )
 from multibody_cli.forces.elements import apply_implicit_joint_forces
-from multibody_cli.kernel import bound_kernel, kernel, template
+from multibody_cli.kernel import bound_kernel, kernel, lazy_kernel, template
 from multibody_cli.linalg.vectors import add_scaled, clear
 from multibody_cli.method_kernels import accelerate, apply_inverse_mass
 from multibody_cli.spatial.memory import load, load_force, store_force
@@ -179,7 +179,7 @@ def apply_off_diagonal_stiffness(system, work, y, of_stiffness):
     transfer_marker_wrenches(tree, work.bodies, work.wrenches)
 
 
-@kernel
+@lazy_kernel
 def add_changes_of_forces(system, work, x, y, of_stiffness):
     """Add the changes of all implicit forces due to the motion `dw`, `dv` of the bodies, h^2 K and h D times it.
 
@@ -199,9 +199,14 @@ def add_changes_of_forces(system, work, x, y, of_stiffness):
 
 
 @kernel
-def add_impulses_of_change(system, work):
-    """`contact_solver.parameters.add_implicit_impulses` of systems with implicit forces on bodies or loop joints."""
-    add_changes_of_forces(system, work, work.impulse, work.implicit_solve.p, 1.0)
+def add_implicit_impulses(system, work):
+    """Add the impulses of implicit forces that a change `dw`, `dv` of the motion of the bodies causes within the step.
+
+    Impulses on bodies go to `work.wrenches`, those on coordinates of loop joints to `work.impulse` (nv,).  For a change
+    of the acceleration they are forces.
+    """
+    if system.implicit:
+        add_changes_of_forces(system, work, work.impulse, work.implicit_solve.p, 1.0)
 
 
 @kernel

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from multibody_cli.constraint_solver.prediction import Prediction
 from multibody_cli.constraint_solver.projection import Projection, projection_with
-from multibody_cli.constraint_solver.solver import update_rates
 from multibody_cli.immutable import Immutable
 from multibody_cli.implicit import coupled_forces, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
@@ -27,7 +26,6 @@ from multibody_cli.methods.method import Method
 from multibody_cli.methods.options import StabilizationOptions, has_symmetrized_stiffness, set_stabilization
 from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Spec
-from multibody_cli.tree.kinematics import update_tree_rates
 from multibody_cli.tree.workspace import Work, workspace_for
 
 
@@ -148,13 +146,12 @@ class MethodKernels(Immutable):
             return alone
         from multibody_cli.methods.contact_evaluation import with_contacts
 
-        rates_kernel = update_rates if alone.project_onto_constraints else update_tree_rates
         if not (self.rows and len(system.contacts.joint_friction.patches) > 0):
-            return with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
+            return with_contacts(alone, factor, apply_inverse_mass)
         factor, apply_inverse_mass = self.rows.factor, self.rows.apply_inverse_mass
         if system.implicit:
             factor, _, apply_inverse_mass, _ = self.implicit(factor, apply_inverse_mass)
-        dynamics = with_contacts(alone, system, rates_kernel, factor, apply_inverse_mass)
+        dynamics = with_contacts(alone, factor, apply_inverse_mass)
         return dynamics._replace(solve_contact_step=self.rows.wrap(dynamics.solve_contact_step))
 
     def direct_evaluation_of(self, system: System) -> DirectEvaluation | None:

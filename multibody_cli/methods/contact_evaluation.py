@@ -8,23 +8,22 @@ from __future__ import annotations
 from typing import Any
 
 from multibody_cli.constraint_solver.corrected_velocities import keep_multipliers, restore_multipliers
-from multibody_cli.contact_solver import contact_step, joint_friction
-from multibody_cli.contact_solver.parameters import update_joint_reactions
+from multibody_cli.contact_solver.contact_step import finish_contact_step, solve_contact_step
+from multibody_cli.contact_solver.joint_friction import update_joint_reactions
 from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
 from multibody_cli.contact_solver.rows import update_dual_wrenches
 from multibody_cli.contact_solver.workspace import contact_workspace_for as contact_workspace_for
-from multibody_cli.implicit import coupled_impulses, implicit_forces
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, template
 from multibody_cli.linalg.vectors import copy
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.methods.contract import Dynamics
-from multibody_cli.model import System
 
 
-@template(evaluate, update_joint_reactions)
+@template(evaluate)
 def finalize_contact_output(system: Any, work: Any, contact_work: Any, state: Any, powers: Any, h: float) -> None:
     """Store accelerations and multipliers without contacts; evaluate those with the last contact impulses as forces."""
-    update_joint_reactions(system, work, contact_work.joint_friction)
+    if len(system.contacts.joint_friction.patches) > 0:
+        update_joint_reactions(system, work, contact_work.joint_friction)
     copy(state.a, contact_work.free_acceleration)
     keep_multipliers(work, contact_work.free_multipliers)
     table, contacts = system.contacts.joint_friction, contact_work.detection.contacts
@@ -42,28 +41,15 @@ def resume_contact_stepping(work, contact_work, a):
     copy(contact_work.free_acceleration, a)
 
 
-def with_contacts(
-    alone: Dynamics, system: System, update_rates: Kernel, accelerate: Kernel, apply_inverse_mass: Kernel
-) -> Dynamics:
-    """Add the kernels for the contacts and the joint friction of a system to those without."""
-    contacts, impulses = system.contacts, implicit_forces.add_impulses_of_change if system.implicit else None
-    reactions = bound_kernel(joint_friction.update_joint_reactions, add_implicit_impulses=impulses)
+def with_contacts(alone: Dynamics, accelerate: Kernel, apply_inverse_mass: Kernel) -> Dynamics:
+    """Add the kernels for contacts and joint friction to those without."""
     return alone._replace(
-        solve_contact_step=contact_step.bind(
-            system,
-            impulses,
-            update_rates=update_rates,
-            accelerate=accelerate,
-            apply_inverse_mass=apply_inverse_mass,
-            **(coupled_impulses.kernels(apply_inverse_mass) if system.coupled else {}),
+        solve_contact_step=bound_kernel(
+            solve_contact_step, accelerate=accelerate, apply_inverse_mass=apply_inverse_mass
         ),
-        finalize_output=bound_kernel(
-            finalize_contact_output,
-            evaluate=alone.evaluate,
-            update_joint_reactions=reactions if len(contacts.joint_friction.patches) > 0 else None,
-        ),
+        finalize_output=bound_kernel(finalize_contact_output, evaluate=alone.evaluate),
         resume_stepping=resume_contact_stepping,
-        finish_contact_step=contact_step.finish_contact_step if len(contacts.geometry.geoms) > 0 else None,
+        finish_contact_step=finish_contact_step,
         displace_step=None,  # a prediction is for accelerations without impulses
         restore_factors=None,
     )

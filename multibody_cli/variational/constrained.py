@@ -294,7 +294,7 @@ def begin_rows(work, constrained):
     """Store multipliers and violations of the rows at the start of the run."""
     store_start_multipliers(work, constrained)
     for r in range(len(work.rows)):
-        constrained.row_states[r].anticipated = 0.0
+        constrained.row_states[r].anticipated = constrained.row_states[r].impact = 0.0
         constrained.row_states[r].initial_violation = constraint_violation(work.rows[r], work.rows[r].error)
 
 

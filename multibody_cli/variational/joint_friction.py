@@ -31,16 +31,17 @@ import math
 
 from multibody_cli.cables.lines import length_of
 from multibody_cli.cables.moving import place_points
+from multibody_cli.constraint_solver.drive_work import compute_reaction_impulses, transmit_impacts
+from multibody_cli.constraint_solver.solver import apply_primary_row_impulses, clear_impulses
 from multibody_cli.constraints.capstan import displacement_at
 from multibody_cli.constraints.elements import ROPES
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, copy
 from multibody_cli.contact_solver.guides import tension_at_end
-from multibody_cli.contact_solver.joint_friction import friction_of_joint, joint_reaction
-from multibody_cli.contact_solver.joint_friction import update_joint_reactions as update_joint_reactions_with
+from multibody_cli.contact_solver.joint_friction import compute_joint_reactions, friction_of_joint, joint_reaction
 from multibody_cli.contact_solver.results import MEAN_SLIP
 from multibody_cli.contact_solver.rows import patch_axes
-from multibody_cli.kernel import bound_kernel, formula, kernel, kernel_parameter, template
-from multibody_cli.method_kernels import evaluate
+from multibody_cli.kernel import formula, kernel, kernel_parameter, lazy_template, template
+from multibody_cli.method_kernels import apply_inverse_mass, evaluate
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import dot, no_force, power, rotated_force, transposed, transposed_times
 from multibody_cli.spatial.rotations import quaternion_product, vector_of_quaternion
@@ -63,8 +64,6 @@ TOLERANCE_FACTOR = 10.0
 ROUND_OFF = 1e-14
 """Of relative positions of two bodies, relative to the extent of the mechanism."""
 
-update_joint_reactions = bound_kernel(update_joint_reactions_with)
-
 
 @kernel_parameter
 def solve_basic_step(system, work, contact_work, step, state, powers, t, h) -> int:
@@ -75,7 +74,7 @@ def solve_basic_step(system, work, contact_work, step, state, powers, t, h) -> i
     raise NotImplementedError
 
 
-@template(evaluate, solve_basic_step)
+@template(evaluate, solve_basic_step, apply_inverse_mass)
 def solve_step_with_joint_friction(system, work, contact_work, step, state, powers, t, h) -> int:
     """Solve a step and the impulses for the mean slip velocities; return CONVERGED or the failure.
 
@@ -92,14 +91,15 @@ def solve_step_with_joint_friction(system, work, contact_work, step, state, powe
         evaluate(system, work, t, q, v, state.a, powers)
         write_ball_columns(system.tree, work)
         if iteration == 0:
-            contact_work.joint_friction.reactions_valid[0] = 0
-            update_joint_reactions(system, work, contact_work.joint_friction)
+            clear_impulses(work)
+            compute_joint_reactions(system, work, contact_work.joint_friction)
         contact_work.joint_friction.reactions_valid[0] = 1
         result = solve_basic_step(system, work, contact_work, step, state, powers, t, h)
         if result != CONVERGED:
             return result
         agree = update_slip_changes(system, work, contact_work, step, h, q, v)
         agree = update_tensions(system, work, contact_work, step, h) and agree
+        compute_impact_loads(system, work, contact_work.step, step)
         if update_reactions(system, work, contact_work, step, h) and agree:
             return CONVERGED
         if iteration < MAX_ITERATIONS - 1:
@@ -230,11 +230,51 @@ def update_tensions(system, work, contact_work, step, h) -> bool:
     return agree
 
 
+@template(apply_inverse_mass)
+def compute_impact_loads(system, work, contact_step, step):
+    """Compute the impulses with which the joints react to impacts at one-sided rows, which do not load the friction.
+
+    An impulse of a row acts at the start of the step if the row stops an approach in the step, or did in the last one.
+    Limits that contacts press are part of the contact step, whose impulses load the friction.
+    """
+    row_states, contacts, acts = step.constrained.row_states, contact_step.sizes[0].contacts, False
+    for p in range(len(step.joint_friction.impact_loads)):
+        store_force(step.joint_friction.impact_loads[p], no_force())
+    for k in range(len(work.special_rows)):
+        r = work.special_rows[k]
+        acts = acts or impact_of_row(work.rows[r], row_states[r], contacts) != 0.0
+    if acts:
+        transmit_impacts_to_joints(system, work, contacts, step)
+
+
+@formula
+def impact_of_row(row, row_state, contacts):
+    """Return the impulse of the impacts at a row at the start of a step with so many contacts."""
+    arrives = row.active == 0 and (row_state.predicted == 0.0 or contacts == 0)
+    return row_state.impact + (row_state.impulse if arrives else 0.0) if row.one_sided else 0.0
+
+
+@lazy_template(apply_inverse_mass)
+def transmit_impacts_to_joints(system, work, contacts, step):
+    """Compute the impact loads of all patches from the impulses of the impacts at the rows."""
+    patches = system.contacts.joint_friction.patches
+    for k in range(len(work.special_rows)):
+        r = work.special_rows[k]
+        if work.rows[r].one_sided:
+            work.rows[r].multiplier = impact_of_row(work.rows[r], step.constrained.row_states[r], contacts)
+    transmit_impacts(system, work)
+    apply_primary_row_impulses(system.tree, work)
+    compute_reaction_impulses(system.tree, work)
+    for p in range(len(patches)):
+        store_force(step.joint_friction.impact_loads[p], joint_reaction(patches[p], work))
+
+
 @kernel
 def update_reactions(system, work, contact_work, step, h) -> bool:
     """Update the reactions F so that the joints transmit the impulses of the step; return whether the limits agree.
 
-    The momentum at the start of a body, with all applied impulses, less its discrete momentum, loads its joints.
+    The momentum at the start of a body, with all applied impulses, less its discrete momentum, loads its joints, except
+    for the impulses of impacts.
     """
     tree, table, joint_friction = system.tree, system.contacts.joint_friction, contact_work.joint_friction
     drnea_residuals(system, work, step, h)
@@ -244,10 +284,10 @@ def update_reactions(system, work, contact_work, step, h) -> bool:
     for i in range(1, len(tree.links)):
         store_force(work.wrenches[i], -load_force(work.wrenches[i]))
     write_loop_impulses(tree, work, step, h)
-    largest, error, worst, patches = 0.0, 0.0, 0, table.patches
+    largest, error, worst, patches, loads = 0.0, 0.0, 0, table.patches, step.joint_friction.impact_loads
     for p in range(len(patches)):
         patch, transmitted = patches[p], load_force(joint_friction.transmitted[p])
-        W = step_impulse(patch, patches, work, joint_friction.previous_impulses)
+        W = step_impulse(patch, patches, work, joint_friction.previous_impulses) - load_force(loads[p])
         largest = max(largest, joint_friction.coefficient[p] * load_sum(patch, W, table) + joint_friction.brake[p])
         change = joint_friction.coefficient[p] * load_sum(patch, W - transmitted, table)
         if change > error:
@@ -260,7 +300,7 @@ def update_reactions(system, work, contact_work, step, h) -> bool:
     joint_friction.worst[0] = worst
     for p in range(len(patches)):
         transmitted = load_force(joint_friction.transmitted[p])
-        W = step_impulse(patches[p], patches, work, joint_friction.previous_impulses)
+        W = step_impulse(patches[p], patches, work, joint_friction.previous_impulses) - load_force(loads[p])
         F = load_force(joint_friction.reactions[p])
         store_force(joint_friction.reactions[p], F + (1.0 / h) * (W - transmitted))
     return False

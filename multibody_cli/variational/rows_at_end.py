@@ -97,6 +97,15 @@ def lift_pressed_rows(work) -> bool:
     return found
 
 
+@kernel
+def store_impacts(work, row_states):
+    """Store the impulses that stop the arrival of the step at a row, or let it rebound: they act in the next step."""
+    for k in range(len(work.special_rows)):
+        row, row_state = work.rows[work.special_rows[k]], row_states[work.special_rows[k]]
+        if row.one_sided and row.active == 1 and row_state.acted == 0:
+            row_state.impact = row.multiplier
+
+
 @template(correct, account_impacts_of_step)
 def complete_rows(system, work, step, v, ledger, h):
     """Project the velocities at the end of a step of h onto the constraints; store the multipliers there."""
@@ -104,7 +113,7 @@ def complete_rows(system, work, step, v, ledger, h):
     store_start_multipliers(work, constrained)
     dissipated = 0.0
     for r in range(len(rows)):
-        constrained.row_states[r].lacking = 0.0
+        constrained.row_states[r].lacking = constrained.row_states[r].impact = 0.0
         if rows[r].one_sided:
             rows[r].loss = constrained.row_states[r].dissipation
             dissipated += rows[r].loss
@@ -119,6 +128,7 @@ def complete_rows(system, work, step, v, ledger, h):
         limit_rebounds(system, work, dissipated)
         add(v, work.response)
         add_velocity_changes(tree, work.bodies)
+        store_impacts(work, constrained.row_states)
         account_row_impulses(work, False, ledger)
         clear_impulses(work)
         for r in range(len(rows)):

@@ -57,6 +57,7 @@ ROW_STATE = np.dtype(
         ("predicted", "f8"),  # impulse of the contact step, which accounts for its work
         ("anticipated", "f8"),  # impulse of the last projection of velocities, which that of positions repeats
         ("lacking", "f8"),  # impulse of such a projection that is not in the momenta at the start, which are those of v
+        ("impact", "f8"),  # impulse of an impact in the last step, which acts at the start of this one
         ("impulse", "f8"),  # accumulated, without that of the start multiplier
         ("dissipation", "f8"),  # energy dissipated by a unilateral row, J
         ("is_active", "i8"),  # whether it is in the active set
@@ -102,6 +103,7 @@ class SlipIteration(NamedTuple):
     slip_changes: Annotated[Floats, "p", 2]  # mean slip velocity of the step less that after the impulses, m/s
     discrete_motions: Annotated[Records, "l", DISCRETE_MOTION]
     applied_reactions: Annotated[Records, "c", WRENCH]  # of loop joints: the part in the applied wrenches at the start
+    impact_loads: Annotated[Records, "p", WRENCH]  # reactions of the joints to impacts in the step, axes of the patches
     residual_carry_over: Annotated[Floats, "n"]
     q: Annotated[Floats, "nq"]
     ledger: Annotated[Floats, "na"]

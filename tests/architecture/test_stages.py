@@ -10,21 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from multibody_cli.contact_solver import contact_step, detection, joint_friction, tree_friction
+from multibody_cli.contact_solver import contact_step, joint_friction
 from multibody_cli.contact_solver.workspace import ContactWorkspace
-from multibody_cli.implicit import coupled_impulses
 from multibody_cli.kernel import Formula, Template
 
 PAGE = Path(__file__).parents[2] / "docs" / "theory" / "step.md"
 WORK = "contact_work"
-BOUND = {
-    "find_near_geoms": detection.detect_near_geoms,
-    "find_contacts": detection.detect_contacts,
-    **{name: getattr(joint_friction, name) for name in ("update_joint_reactions", "update_friction_limits")},
-    **{name: getattr(coupled_impulses, name) for name in ("start_coupled_impulses", "update_coupled_impulses")},
-    "solve_tree_friction": tree_friction.solve_tree_friction,
-}
-"""Kernels that are bound to the parameters of the step."""
 
 
 @cache
@@ -37,7 +28,7 @@ def tree_of(function: Any) -> ast.FunctionDef:
 def called(function: Any, call: ast.Call) -> Any:
     """The kernel, formula or template of a call; None for others."""
     name = call.func.id if isinstance(call.func, ast.Name) else ""
-    found = BOUND.get(name) or function.py_func.__globals__.get(name)
+    found = function.py_func.__globals__.get(name)
     return found if isinstance(found, Formula | Template) else None
 
 

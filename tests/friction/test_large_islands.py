@@ -9,8 +9,8 @@ import pytest
 from rigid import factored, proximal_scratch, solve_factored, stack
 
 from multibody_cli.contact_solver.friction.problem import Options
+from multibody_cli.contact_solver.friction.solvers import solve_by_staggered_projections
 from multibody_cli.contact_solver.friction.staggered_projections import MAX_STAGGERED_ROWS, staggered_scratch_for
-from multibody_cli.contact_solver.solution import solve_island_by_staggered_projections
 from multibody_cli.linalg.multipliers import NOT_FINITE, SOLVED, UNFINISHED
 
 
@@ -23,7 +23,7 @@ def solve_island(world, v):
     problem = factored(world, v, 0.5)
     x = np.full(len(problem.r), np.nan)
     island = Island(proximal_scratch(world), staggered_scratch_for(MAX_STAGGERED_ROWS))
-    return x, solve_island_by_staggered_projections(problem, Options(staggered=True), x, island)
+    return x, solve_by_staggered_projections(problem, Options(staggered=True), x, island)
 
 
 def test_a_large_island_is_solved_by_the_proximal_method_and_reported():

@@ -6,7 +6,7 @@ import numpy as np
 import yaml
 
 from multibody_cli import MemorySink, prepare
-from multibody_cli.contact_solver import tree_friction
+from multibody_cli.contact_solver import elimination_workspace, tree_friction_workspace
 
 H = 1e-3
 PLAIN = ("simulation.alarms.phase=false", "expect=[]")
@@ -26,10 +26,16 @@ def started(simulation):
     return state, method
 
 
+def without_passes(monkeypatch):
+    """Let systems solve the rows of their joints."""
+    for module in (elimination_workspace, tree_friction_workspace):
+        monkeypatch.setattr(module, "is_supported", lambda _system: False)
+
+
 def started_with_rows(monkeypatch, simulation):
     """Start a simulation that solves the rows of the joints by the proximal method."""
     with monkeypatch.context() as patched:
-        patched.setattr(tree_friction, "passes_for", lambda *_: None)
+        without_passes(patched)
         return started(simulation)
 
 

@@ -17,11 +17,11 @@ from friction_trees import (
     simulated,
     started,
     started_with_rows,
+    without_passes,
 )
 from scipy.optimize import minimize
 
 from multibody_cli import MemorySink
-from multibody_cli.contact_solver import tree_friction
 from multibody_cli.contact_solver.friction_limits import compute_limit, write_load_shares
 from multibody_cli.contact_solver.tree_friction_workspace import load_vector
 from multibody_cli.contact_solver.two_directional_friction import linearize_friction
@@ -283,7 +283,7 @@ def test_variational_steps_move_as_with_rows(tmp_path, monkeypatch, seed, mu, me
     tree, rows = MemorySink(), MemorySink()
     simulation.run(tree)
     with monkeypatch.context() as patched:
-        patched.setattr(tree_friction, "passes_for", lambda *_: None)
+        without_passes(patched)
         simulation.run(rows)
     one, other = tree.trajectory(), rows.trajectory()
     assert one.channel("contacts/unsolved").values.sum() + other.channel("contacts/unsolved").values.sum() == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from friction_trees import without_passes
 
-from multibody_cli.contact_solver import tree_friction
 from multibody_cli.output.sink import MemorySink
 from multibody_cli.studies.simulation import prepare
 
@@ -95,7 +95,7 @@ def test_the_residual_of_coulombs_law_is_named_and_a_tolerance_that_it_meets(wri
 
 def test_friction_that_disagrees_with_its_loads_names_the_joint(monkeypatch):
     """Scene 31 with a single iteration of limits, by rows."""
-    monkeypatch.setattr(tree_friction, "passes_for", lambda *_: None)
+    without_passes(monkeypatch)
     alarm = alarm_of("contacts", SCENES / "redmax_scene_31.yaml", "contacts.max_iterations=1")
     assert "the friction of joints disagrees with their loads, most in joint `hinge" in alarm.message
     assert "reduce the friction of `hinge" in str(alarm.remedy)

@@ -206,3 +206,53 @@ def test_the_drive_of_a_rope_that_catches_beside_friction_does_its_work_once(pla
     work = found.channel("energy/work/joints/driven/motion").values[-1]
     assert work == pytest.approx(-0.5 * closing, abs=h)
     assert found.channel("energy/dissipation/constraints/rope").values[-1] == pytest.approx(0.5 * closing**2, abs=h)
+
+
+def two_bars(h, restitution):
+    """Two bars on hinges with dry friction, without gravity; the inner hinge has an end stop."""
+    friction = {"coefficient": 0.3, "surface": {"radius": 0.02, "length": 0.06}}
+    bar = {"mass": 1.0, "com": [0, 0, 0], "inertia": {"principal": [0.02, 0.02, 0.001]}}
+    hinge = {"type": "revolute", "axis": [0, 1, 0], "child_origin": {"position": [0, 0, 0.2]}, "friction": friction}
+    stop = {"q": 0.6, "v": -10.0, "limits": [0, 2.0], "restitution": restitution}
+    knee = {**hinge, **stop, "parent": "a", "child": "b", "origin": {"position": [0, 0, -0.2]}}
+    return {
+        "gravity": [0, 0, 0],
+        "bodies": {"a": bar, "b": bar},
+        "joints": {"hip": {**hinge, "child": "a"}, "knee": knee},
+        "simulation": {"duration": 0.08, "step": h},
+        "output": {"every": h},
+    }
+
+
+EVERY = pytest.mark.parametrize("method", ["aba", "baraff", "variational", "variational_maximal"])
+
+
+@EVERY
+@pytest.mark.parametrize("restitution", [0.0, 1.0])
+@pytest.mark.parametrize("h", [1e-4, 4e-5])
+def test_an_impact_at_a_limit_does_not_load_the_friction_of_joints(play, method, restitution, h):
+    """The hip transmits no moment in the impact at the knee: the angular momentum about it is that before."""
+    found = play(method, two_bars(h, restitution))
+    x, v, w = (found.channel(f"bodies/{name}").values for name in ("position", "linear_velocity", "angular_velocity"))
+    momentum = (0.02 * w[:, :, 1] + np.cross(x, v)[:, :, 1]).sum(axis=1)
+    rate = found.channel("joints/knee/v").values[:, 0]
+    hit = int(np.argmax(np.abs(np.diff(rate)) > 1.0))
+    assert 0 < hit < len(rate) - 6
+    assert np.abs(rate[hit] * restitution + rate[hit + 3]) < 0.02 * np.abs(rate[hit])
+    usual = np.abs(np.diff(momentum)[: hit - 1]).max()
+    assert np.abs(np.diff(momentum)[hit : hit + 5]).max() < 3.0 * usual
+
+
+@EVERY
+@pytest.mark.parametrize("h", [1e-4, 4e-5])
+def test_a_rebound_at_a_limit_keeps_the_rate_of_a_hinge_with_friction(play, method, h):
+    """A rod on one hinge: friction is c w^2, so that 1/|w| grows at a constant rate, through the rebound too."""
+    scene = two_bars(h, 1.0)
+    scene["bodies"] = {"a": scene["bodies"]["a"]}
+    scene["joints"] = {"hip": {**scene["joints"]["hip"], "q": 0.6, "v": -10.0, "limits": [0, 2.0], "restitution": 1.0}}
+    found = play(method, scene)
+    slowness, time = 1.0 / np.abs(found.channel("joints/hip/v").values[:, 0]), found.time
+    before = time < 0.05
+    line = np.polynomial.Polynomial.fit(time[before], slowness[before], 1)
+    assert found.channel("joints/hip/v").values[-1, 0] > 9.0
+    np.testing.assert_allclose(slowness[-1], line(time[-1]), rtol=2.0 * h * 10.0)

@@ -10,6 +10,7 @@
     elimination_order       order of a sparse matrix over the contact graph, and its fill
     block_matrix            sparse linear systems of the Newton steps
     six_columns             products and solutions with blocks of six columns, as vector instructions
+    solvers                 choice between the proximal method and staggered projections
     staggered_projections   independent solution: notes 2.11, (2.113), (2.114), Alg. 7
     anderson                acceleration of its iteration
 

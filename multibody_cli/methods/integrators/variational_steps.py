@@ -326,7 +326,12 @@ def bind(
         add_contact_impulses=contacts,
     )
     if has_joint_friction:
-        solve = bound_kernel(solve_step_with_joint_friction, evaluate=dynamics.evaluate, solve_basic_step=solve)
+        solve = bound_kernel(
+            solve_step_with_joint_friction,
+            evaluate=dynamics.evaluate,
+            solve_basic_step=solve,
+            apply_inverse_mass=apply_inverse_mass,
+        )
     return bound_kernel(
         take_variational_steps,
         begin_forces=begin,

@@ -16,9 +16,10 @@ import math
 
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.contact_solver.friction.anderson import extrapolate_unweighted, store_iteration
-from multibody_cli.contact_solver.parameters import add_implicit_impulses, solve_motion_once
+from multibody_cli.contact_solver.friction_elimination import solve_motion_once
 from multibody_cli.forces.element_products import add_stiffness_blocks
-from multibody_cli.kernel import formula, kernel, template
+from multibody_cli.implicit.implicit_forces import add_implicit_impulses
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, no_inertia
 from multibody_cli.spatial.values import Force
@@ -31,9 +32,20 @@ TOLERANCE = 1e-13
 """Largest change of an impulse in the last pass, relative to the largest motion in any, both in units of energy."""
 
 
-@template(add_implicit_impulses, solve_motion_once)
+@kernel
+def solve_motion(system, work, joint_friction, passes, h, v) -> bool:
+    """Compute the change `work.response` (nv,) of v (nv,), and of the motion of the bodies, for the states of `passes`.
+
+    Return False if a joint cannot be eliminated, or if the iteration for implicit forces does not converge.
+    """
+    if system.implicit:
+        return solve_motion_implicitly(system, work, joint_friction, passes, h, v)
+    return solve_motion_once(system, work, joint_friction, passes, h, v)
+
+
+@lazy_kernel
 def solve_motion_implicitly(system, work, joint_friction, passes, h, v) -> bool:
-    """`contact_solver.parameters.solve_motion` with implicit forces on bodies; False also without convergence."""
+    """`solve_motion` with implicit forces on bodies."""
     coupling, bodies, motion = passes.coupling, work.bodies, 0.0
     write_blocks(system, work, coupling)
     for iteration in range(MAX_PASSES):
