@@ -50,8 +50,11 @@ STRAIGHT = 1e-13
 ROUND_OFF = 1e-12
 """Bound of zero: of velocity relative to that before the impact, and of work relative to that of compression."""
 
-SINGULAR = 1e-14
-"""Determinant of W_tt, relative to its trace, that counts as 0, as for a contact that slips in one direction only."""
+SINGULAR = 1e-12
+"""Smaller eigenvalue of W_tt, relative to the larger one, that counts as 0: the contact slips in one direction only.
+
+Responses of a mechanism have round-off of about 1e-15.
+"""
 
 MAX_STEPS = 10000
 """Largest number of steps of a path that turns; from then on the slip keeps its direction to its end."""
@@ -182,21 +185,26 @@ def straight_part(W, mu, u, missing, still) -> tuple[Vec3, float]:
 
 @kernel
 def friction_from_rest(W, mu) -> Vec3:
-    """Return the impulse per normal impulse of a contact without slip: it sticks, or slips from rest."""
-    trace = W.y.y + W.z.z
-    if not trace > 0.0:
+    """Return the impulse per normal impulse of a contact without slip: it sticks, or slips from rest.
+
+    The components along the principal axes of W_tt are independent.
+    """
+    mean, half = 0.5 * (W.y.y + W.z.z), math.hypot(0.5 * (W.y.y - W.z.z), W.y.z)
+    one, other = mean + half, mean - half
+    if not one > 0.0:
         return Vec3(1.0, 0.0, 0.0)
-    shift = SINGULAR * trace if W.y.y * W.z.z - W.y.z * W.y.z <= SINGULAR * trace * trace else 0.0
-    along = across = size = 0.0
+    angle = 0.5 * math.atan2(2.0 * W.y.z, W.y.y - W.z.z)
+    c, s = math.cos(angle), math.sin(angle)
+    of_one, of_other = c * W.x.y + s * W.x.z, c * W.x.z - s * W.x.y
+    if other <= SINGULAR * one:  # a force along this axis moves nothing, and the other ones do not move it
+        other, of_other = one, 0.0
+    shift = x = y = 0.0
     for _ in range(MAX_ITERATIONS):
-        a, b, c = W.y.y + shift, W.y.z, W.z.z + shift
-        det = a * c - b * b
-        along, across = (b * W.x.z - c * W.x.y) / det, (b * W.x.y - a * W.x.z) / det
-        size = math.hypot(along, across)
+        x, y = -of_one / (one + shift), -of_other / (other + shift)
+        size = math.hypot(x, y)
         if size <= mu * (1.0 + 1e-15) or mu == 0.0:
             break
-        square = (c * along * along - 2.0 * b * along * across + a * across * across) / det
-        shift += size * size / square * (size - mu) / mu
-    if size > mu:
-        along, across = along * mu / size, across * mu / size
-    return Vec3(1.0, along, across)
+        shift += size * size / (x * x / (one + shift) + y * y / (other + shift)) * (size - mu) / mu
+    size = math.hypot(x, y)
+    share = mu / size if size > mu else 1.0
+    return Vec3(1.0, share * (c * x - s * y), share * (s * x + c * y))

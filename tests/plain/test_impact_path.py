@@ -90,6 +90,22 @@ def test_impacts_in_a_plane_have_their_closed_form(seed):
     assert x[:2] == pytest.approx(planar_impact(W, mu, e, before), rel=1e-7, abs=1e-12)
 
 
+@pytest.mark.parametrize("turn", [0.0, math.pi / 4, 0.3, 0.8, math.pi / 2, 2.1, math.pi])
+def test_an_impact_in_a_plane_does_not_depend_on_the_tangents(turn):
+    """A contact that slips in one direction, as that of a plane mechanism, has a singular W_tt in all axes."""
+    R = np.eye(3)
+    R[1:, 1:] = [[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]]
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        W, mu, e, u = random_impact(rng, axes=2)
+        x, v, dissipated = impact(W, mu, e, u)
+        turned = impact(R @ W @ R.T, mu, e, R @ u)
+        size = np.linalg.norm(u)
+        np.testing.assert_allclose(W @ R.T @ turned[0], W @ x, atol=1e-9 * size)
+        np.testing.assert_allclose(R.T @ turned[1], v, atol=1e-9 * size)
+        assert abs(turned[2] - dissipated) < 1e-9 * size * np.abs(x).max()
+
+
 def integrated_impact(W, mu, e, before):
     """Return the impulse, integrated over the normal impulse with solve_ivp; None if the slip stops or nearly so."""
 
