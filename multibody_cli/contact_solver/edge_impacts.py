@@ -5,7 +5,8 @@ of its path.  It is a given impulse on its bodies, and the passes solve for the 
 The path has the responses of the contact in the mechanism, three passes without friction of joints.
 
 Impulses that add energy, that act across a gap, or that press a contact that is held (`impact_order`) leave the step to
-rows, as do joints that wedge: their loads have several solutions, and rows begin with the smallest.
+rows, as do paths beside equalities, and joints that wedge: their loads have several solutions, and rows begin with the
+smallest.
 """
 
 from __future__ import annotations
@@ -112,8 +113,7 @@ def follow_paths(system, work, contact_work, h, v) -> bool:
     edges, contacts, found = passes.edges, contact_work.detection.contacts, False
     for e in range(edges.number[0]):
         edge = edges.edges[e]
-        rebounding = step.rebound[edge.row] != 0.0 and edges.x[e, 0] > 0.0
-        if not (rebounding and is_contact(edges, e) and is_only_pressed(e, edges, groups, step)):
+        if not has_path(e, edges, groups, step):
             continue
         if not found:
             keep_states(contact_work)
@@ -132,15 +132,30 @@ def follow_paths(system, work, contact_work, h, v) -> bool:
 
 
 @kernel
-def is_only_pressed(e, edges, groups, step) -> bool:
-    """Return whether a contact is the only edge of its island with an impulse, without resistances and equalities."""
+def has_path(e, edges, groups, step) -> bool:
+    """Return whether an edge is a contact that rebounds, and the only edge of its island that is pressed or resists."""
     island = groups.row_island[edges.edges[e].row]
+    if not (step.rebound[edges.edges[e].row] != 0.0 and edges.x[e, 0] > 0.0 and is_contact(edges, e)):
+        return False
     for other in range(edges.number[0]):
         edge = edges.edges[other]
-        acts = edges.x[other, 0] > 0.0 or edge.load != other or edge.row < step.sizes[0].equalities
+        acts = edge.row >= step.sizes[0].equalities and (edges.x[other, 0] > 0.0 or edge.load != other)
         if other != e and acts and groups.row_island[edge.row] == island:
             return False
     return True
+
+
+@kernel
+def paths_meet_equalities(contact_work) -> bool:
+    """Return whether an equality is in the island of a contact with a path: the responses of edges do not have it."""
+    edges, groups, step = contact_work.tree_friction.edges, contact_work.groups, contact_work.step
+    for other in range(edges.number[0]):
+        if edges.edges[other].row < step.sizes[0].equalities:
+            island = groups.row_island[edges.edges[other].row]
+            for e in range(edges.number[0]):
+                if groups.row_island[edges.edges[e].row] == island and has_path(e, edges, groups, step):
+                    return True
+    return False
 
 
 @kernel

@@ -37,7 +37,14 @@ Source: Sueda, notes 2.11, (2.115)-(2.118).
 from __future__ import annotations
 
 from multibody_cli.contact_solver.edge_compliance import EXACT, choose_compliance, is_cycling, start_compliance
-from multibody_cli.contact_solver.edge_impacts import find_jams, follow_paths, follows_law, joints_wedge, rebounds
+from multibody_cli.contact_solver.edge_impacts import (
+    find_jams,
+    follow_paths,
+    follows_law,
+    joints_wedge,
+    paths_meet_equalities,
+    rebounds,
+)
 from multibody_cli.contact_solver.edge_list import guess_edges
 from multibody_cli.contact_solver.edges import (
     edge_residual,
@@ -180,7 +187,10 @@ def solve_tree_friction(system, work, contact_work, h, v, first, tolerance) -> b
             return False
         steps = most + sweeps
     has_impact = rebounds(contact_work)
-    if has_impact and system.contacts.options.impacts == ENERGETIC and follow_paths(system, work, contact_work, h, v):
+    has_paths = has_impact and system.contacts.options.impacts == ENERGETIC
+    if has_paths and paths_meet_equalities(contact_work):
+        return False
+    if has_paths and follow_paths(system, work, contact_work, h, v):
         passes.soft[0] = 1
         again, residual = solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, MAX_EDGE_ITERATIONS)
         passes.soft[0] = 0

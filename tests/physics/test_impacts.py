@@ -433,30 +433,3 @@ def test_friction_of_a_joint_in_a_rebound_is_in_the_ledger(method):
     assert np.ravel(found["joints/guide/v"])[-1] > 0.5
     assert np.abs(found["energy/ledger_residual"].to_numpy()).max() < 0.05  # of 3.5 J
     assert float(found["energy/dissipation/contacts/impact"][-1]) < 3.5
-
-
-ARM = (
-    HEAD + "vars: {turn: 0}\nworld: {shapes: [{type: plane, position: [0, 0, -0.544166]}]}\n"
-    "contacts: {friction: 1.1573, restitution: 0.4258, pairs: [[b, world]]}\n"
-    "bodies:\n  a: {mass: 1, com: [0.2, 0, 0], inertia: {principal: [0.012, 0.012, 0.012]}}\n"
-    "  b: {mass: 1, com: [0.2, 0, 0], inertia: {principal: [0.012, 0.012, 0.012]},"
-    " shapes: [{type: sphere, radius: 0.05, position: [0.4, 0, 0], density: 0}]}\n"
-    "joints:\n  shoulder: {type: revolute, child: a, axis: [0, 1, 0],"
-    ' origin: {rotation: {axis: [0, 0, 1], angle: "${turn}"}}, q: 0.692907, v: 2.619608}\n'
-    "  elbow: {type: revolute, parent: a, child: b, axis: [0, 1, 0], origin: {position: [0.4, 0, 0]},"
-    " q: -0.070942, v: -1.744896}\n"
-    "simulation: {duration: 1 ms, step: 0.1 ms}\noutput: {every: 0.1 ms}\n"
-)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_an_impact_of_a_plane_arm_does_not_depend_on_its_direction(method):
-    """Near a dead centre; the tangents of the contact are those of the world."""
-    found = [
-        run_of(ARM, f"simulation.method={method}", f"vars.turn={turn}")
-        for turn in ("0 deg", "45 deg", "0.8 rad", "90 deg", "200 deg")
-    ]
-    for joint in ("shoulder", "elbow"):
-        rates = np.array([float(run[f"joints/{joint}/v"].values.ravel()[-1]) for run in found])
-        assert abs(rates[0]) > 1.0
-        np.testing.assert_allclose(rates, rates[0], rtol=1e-7)

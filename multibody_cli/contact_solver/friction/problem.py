@@ -232,7 +232,8 @@ def remove_rows_without_response(problem):
     """Compute the diagonal of W into w, and remove the rows whose entry is negligible.
 
     No impulse changes their velocities, which count as 0, except for slip under a load beyond round-off, as that of a
-    body that a drive moves over the floor: friction opposes it.
+    body that a drive moves over the floor: friction opposes it.  The arm of a resistance is the length that compares
+    its response and its slip with those of the other rows.
     """
     largest, largest_moment, spin, moments = 0.0, 0.0, 0.0, end_of_contacts(problem)
     for k in range(len(problem.r)):
@@ -243,7 +244,11 @@ def remove_rows_without_response(problem):
             largest_moment = max(largest_moment, problem.w[k])
             spin = max(spin, abs(problem.r[k]))
     for k in range(len(problem.r)):
-        if not problem.w[k] > NEGLIGIBLE * (largest if k < moments else largest_moment):
+        least = NEGLIGIBLE * largest
+        if k >= moments:
+            arm = problem.mu[(k - problem.constraint_rows) // PER_CONTACT]
+            least = max(NEGLIGIBLE * largest_moment, least / (arm * arm))
+        if not problem.w[k] > least:
             problem.w[k] = 0.0
             for side in range(BLOCKS_PER_ROW):
                 problem.block[k, side] = -1
@@ -252,7 +257,8 @@ def remove_rows_without_response(problem):
         if problem.w[k] == 0.0:
             round_off = speed * math.sqrt(largest)
             if k >= moments:
-                round_off = max(speed * math.sqrt(largest_moment), LEAST_SLIP * spin)
+                arm = problem.mu[(k - problem.constraint_rows) // PER_CONTACT]
+                round_off = max(speed * math.sqrt(largest_moment), LEAST_SLIP * spin, round_off / arm)
             if not (is_loaded_tangent(problem, k) and abs(problem.r[k]) > round_off):
                 problem.r[k] = 0.0
             if k < problem.constraint_rows:
