@@ -222,8 +222,10 @@ def update_tensions(system, work, contact_work, step, h) -> bool:
             used = tension_at_end(work, contact_work.step, contact_work.step.row_impulses, joint_friction, guide, g)
             of_rows = used - joint_friction.tension[g] - h * guide.pretension
             row_state = step.constrained.row_states[guide.row]
-            change = row_state.impulse + row_state.lacking - of_rows
-            if abs(change - joint_friction.tension_changes[g]) > TOLERANCE_FACTOR * step.settings.tolerance * abs(used):
+            jerk = impact_of_row(work.rows[guide.row], row_state, contact_work.step.sizes[0].contacts)
+            change = row_state.impulse + row_state.lacking - jerk - of_rows
+            accuracy = TOLERANCE_FACTOR * step.settings.tolerance * max(abs(used), abs(jerk))
+            if abs(change - joint_friction.tension_changes[g]) > accuracy:
                 joint_friction.tension_changes[g] = change
                 joint_friction.worst[0] = len(table.moved) - len(table.guides) + g
                 agree = False
