@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from bisect import bisect
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from multibody_cli.immutable import Immutable, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 
 class MbsimError(Exception):
@@ -169,6 +170,23 @@ def _merge_similar(problems: Iterable[Problem]) -> list[str]:
 
 
 def unreadable(error: OSError | ValueError) -> str:
-    """Return the message of an error of reading a file, with the remedy where the path is that of a folder."""
+    """Return the message of an error of reading a file, with the remedy for a folder or a misspelt name."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"cannot read the file: {reason}" + ("; name a file in it" if isinstance(error, IsADirectoryError) else "")
+    if isinstance(error, IsADirectoryError):
+        reason += "; name a file in it"
+    elif isinstance(error, FileNotFoundError) and (near := similar_file(Path(error.filename))):
+        reason += f": did you mean `{near}`?"
+    return f"cannot read the file: {reason}"
+
+
+def similar_file(path: Path, endings: Collection[str] = ()) -> Path | None:
+    """Return the file in the same folder with the most similar name; None if no name is similar.
+
+    Only files with one of the endings count, by default that of the path.
+    """
+    try:
+        names = sorted(other.name for other in path.parent.iterdir() if other.suffix in (endings or (path.suffix,)))
+    except OSError:
+        return None
+    near = closest(path.name, names)
+    return path.with_name(near) if near else None

@@ -14,7 +14,7 @@ import click
 from multibody_cli.cli import messages
 from multibody_cli.cli.options import OUTPUTS
 from multibody_cli.cli.progress import Waiting, purpose_of, show_compilation
-from multibody_cli.errors import ArgumentError, QuantityError, ResultError
+from multibody_cli.errors import ArgumentError, QuantityError, ResultError, similar_file
 
 if TYPE_CHECKING:
     from multibody_cli.document.source import SceneSource, StoredScene
@@ -184,10 +184,10 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def explain_channels(error: ResultError, channels: Sequence[str]) -> ResultError:
     """Add to an error about channels the files that were probably meant."""
-    from multibody_cli.output.trajectory import similar_result
+    from multibody_cli.output.trajectory import ENDINGS
 
     # a file with a misspelled extension was interpreted as a channel
-    files = [(word, near) for word in channels if (near := similar_result(Path(word)))]
+    files = [(word, near) for word in channels if (near := similar_file(Path(word), ENDINGS))]
     hints = [f"no file `{word}` either: did you mean `{near}`?" for word, near in files]
     return ResultError("\n".join([str(error), *hints]))
 
@@ -209,11 +209,11 @@ def joined(files: Sequence[str], channels: Sequence[str]) -> str:
 
 
 def _why_no_file(words: Sequence[str]) -> str:
-    from multibody_cli.output.trajectory import similar_result
+    from multibody_cli.output.trajectory import ENDINGS
 
     word = words[0]
     if os.path.isdir(word):
         return f"{word} is a folder, not a result file"
-    near = similar_result(Path(word)) or similar_result(OUTPUTS / word)
+    near = similar_file(Path(word), ENDINGS) or similar_file(OUTPUTS / word, ENDINGS)
     hint = f"did you mean `{near}`?" if near else "name a file written by `mbsim run`, as in outputs/swing.h5"
     return f"no result file `{word}`: {hint}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multibody_cli.errors import UnknownName, nearest
 from multibody_cli.immutable import Immutable
 
 if TYPE_CHECKING:
@@ -52,7 +53,15 @@ class EventTable(Immutable, eq=False):
     direction: Integers
 
     def of(self, name: str) -> Floats:
-        """Return the instants (n,) of an event, s."""
+        """Return the instants (n,) of an event, s.
+
+        Raises
+        ------
+        UnknownName
+            The scene has no such event.
+        """
+        if name not in self.names:
+            raise UnknownName(f"unknown event `{name}`: {nearest(name, self.names)}")
         times: Floats = self.time[self.event == self.names.index(name)]
         return times
 

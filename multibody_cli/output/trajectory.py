@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multibody_cli.errors import ResultError
+from multibody_cli.errors import ResultError, similar_file
 from multibody_cli.immutable import Immutable, replace
 from multibody_cli.output.attributes import DATASET_ATTRIBUTES, EarlierScene
 from multibody_cli.output.bodies import body_paths, find_body_channel
@@ -308,17 +307,8 @@ def _why_missing(path: Path) -> str:
             f"{path} does not exist, but {part} does: its run is still in progress, or was killed; "
             f"give {part.name} to read the recorded part"
         )
-    near = similar_result(path)
+    near = similar_file(path, ENDINGS)
     return f"{path} does not exist" + (f": did you mean `{near}`?" if near else "")
-
-
-def similar_result(path: Path) -> Path | None:
-    """Return the result file in the same folder with the most similar name; None if no name is similar."""
-    try:
-        names = sorted(other.name for other in path.parent.iterdir() if other.suffix in ENDINGS)
-    except OSError:
-        return None
-    return next((path.with_name(name) for name in get_close_matches(path.name, names, n=1)), None)
 
 
 def _trajectory_of(result: ResultFile) -> Trajectory:

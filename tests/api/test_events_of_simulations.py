@@ -94,6 +94,8 @@ def test_written_inputs_and_forces_pass_an_event() -> None:
     simulation.advance(2.0)  # q = t^2/2, and 1 m at sqrt(2) s
     start = math.sqrt(2.0)
     assert simulation.events.of("stop") == pytest.approx([start], abs=1e-12)
+    with pytest.raises(mbsim.UnknownName, match="unknown event `stp`: did you mean `stop`"):
+        simulation.events.of("stp")
     assert (simulation.inputs["push"], simulation.inputs["brake"]) == (3.0, 1.0)
     assert simulation.v["rail"][0] == pytest.approx(start, abs=1e-11)  # 3 - 1 - 2 = 0
     simulation.force["rail"] = 0.0
