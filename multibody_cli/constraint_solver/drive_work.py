@@ -84,7 +84,11 @@ def account_drives_in_impacts(system, work, v, ledger):
 @template(apply_inverse_mass)
 def account_impacts_on_equalities(system, work, v, ledger):
     """`account_drives_in_impacts`, and the same for equalities of positions that move."""
-    if not transmit_impacts(system, work):
+    has_drives = len(system.motions.rows) > 0
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        has_drives = has_drives or (row.account >= 0 and row.holonomic and not row.one_sided)
+    if not (has_drives and transmit_impacts(system, work)):
         return
     for k in range(len(work.special_rows)):
         row = work.rows[work.special_rows[k]]

@@ -27,7 +27,7 @@ from multibody_cli.model import Model, State, System
 from multibody_cli.spec import Quantity, Spec, units
 from multibody_cli.spec.quantities import located_error
 from multibody_cli.variational.step import riqn_response
-from multibody_cli.variational.step_forces import implicit_forces_for
+from multibody_cli.variational.step_forces import explicit_forces, implicit_forces_for
 from multibody_cli.variational.workspace import GUESSES, Settings, StepDiagnostic, StepWorkspace, step_workspace_for
 
 OWN_INTEGRATOR = Integrator("", "variational steps of the method", 2, False, None, stable_step=variational_step_limit)
@@ -84,7 +84,7 @@ class VariationalOptions(Spec):
         return self
 
 
-def make_riqn(impulse_response: Kernel, _of_forces: Kernel | None) -> Kernel:
+def make_riqn(impulse_response: Kernel) -> Kernel:
     """Make RIQN, (25) of Lee et al. 2016: the factorization of the start, the residual by DRNEA."""
     return bound_kernel(riqn_response, impulse_response=impulse_response)
 
@@ -165,17 +165,12 @@ class VariationalKind(Immutable):
         is_constrained = system.is_constrained or self.maximal
         root_finders = (self.root_finders[name] for name in options.root_finder_order(system))
         has_joint_friction = bool(system.contacts) and len(system.contacts.joint_friction.moved) > 0
-        rows = system.rows
-        accounts = np.where(rows["one_sided"] == 1, rows["drive"], rows["account"])
-        has_drives = len(system.motions.rows) > 0 or bool(np.any(accounts >= 0))
         response = base.implicit(base.accelerate, base.apply_inverse_mass).apply_inverse_mass
         return bind(
             base.dynamics(system),
             response if system.implicit else base.apply_inverse_mass,
             is_constrained,
             has_joint_friction,
-            options.implicit_forces,
-            has_drives,
             *root_finders,
         )
 
@@ -185,6 +180,8 @@ class VariationalKind(Immutable):
         """Make the method for one model."""
         given: Any = options or self.Options()
         system, base = model.system, self.base_method.kernels
+        rows = system.rows
+        accounts = np.where(rows["one_sided"] == 1, rows["drive"], rows["account"])
         order = given.order or (1 if system.contacts else 2)
         settings = Settings(
             tolerance=given.tolerance,
@@ -195,15 +192,16 @@ class VariationalKind(Immutable):
             stages=np.array(STAGES[order]),
             maximal=self.maximal,
             coupled=given.discretization == "se3",
+            has_drives=len(system.motions.rows) > 0 or bool(np.any(accounts >= 0)),
         )
         work, dynamics = base.workspace(model, given), base.dynamics(system)
         contact_work = contact_workspace_for(system) if system.contacts else ()
         solver = self.root_finders[given.root_finder_order(system)[-1]].allocate(system, given)
-        at_knots, forces = smoothed_steps(system, control.step, control.end), None
+        at_knots = smoothed_steps(system, control.step, control.end)
         stepped = at_knots.system if at_knots else system
-        if given.implicit_forces:
-            forces = implicit_forces_for(stepped, model.nq, len(state.ledger))
-        step = step_workspace_for(stepped, model.nq, len(state.ledger), settings, solver, forces)
+        sizes = stepped, model.nq, len(state.ledger)
+        forces = implicit_forces_for(*sizes) if given.implicit_forces else explicit_forces(stepped, work)
+        step = step_workspace_for(*sizes, settings, forces, solver)
         scratch = (step, np.zeros_like(state.ledger), contact_work)
         stepper = FixedStepper(self.stepping(system, given), system, work, scratch, control, lambda *_: at_knots)
         diagnose = partial(with_variational_steps, step=step, has_contacts=bool(system.contacts))

@@ -36,7 +36,7 @@ def newton(evaluate_residual: Kernel, evaluate_jacobian: Kernel) -> RootFinder:
     kernels = {"evaluate_residual": evaluate_residual, "evaluate_jacobian": evaluate_jacobian}
     reusing_factors = bound_kernel(newton_response_reusing_factors, evaluate_residual=evaluate_residual)
     return RootFinder(
-        lambda _impulse_response, of_forces: bound_kernel(newton_response, **kernels, add_force_derivatives=of_forces),
+        lambda _impulse_response: bound_kernel(newton_response, **kernels),
         with_derivative,
         reusing_factors,
     )
@@ -46,12 +46,12 @@ def broyden(evaluate_residual: Kernel, evaluate_jacobian: Kernel) -> RootFinder:
     """Return Broyden's method, with a way to evaluate the residual and its derivative."""
     kernels = {"evaluate_residual": evaluate_residual, "evaluate_jacobian": evaluate_jacobian}
     return RootFinder(
-        lambda _impulse_response, of_forces: bound_kernel(broyden_response, **kernels, add_force_derivatives=of_forces),
+        lambda _impulse_response: bound_kernel(broyden_response, **kernels),
         with_derivative,
     )
 
 
-def make_riqn_svi(impulse_response: Kernel, _of_forces: Kernel | None) -> Kernel:
+def make_riqn_svi(impulse_response: Kernel) -> Kernel:
     """Make RIQN with the residual by sums over bodies (SVI)."""
     return bound_kernel(riqn_svi_response, impulse_response=impulse_response)
 

@@ -26,7 +26,7 @@ from multibody_cli.variational.newton_maximal import (
 
 ROOT_FINDERS = {
     "newton": RootFinder(
-        lambda _impulse_response, _of_forces: newton_maximal_response,
+        lambda _impulse_response: newton_maximal_response,
         lambda system, _options: maximal_newton_for(system),
         newton_maximal_response_reusing_factors,
     ),

@@ -17,11 +17,11 @@ from multibody_cli.constraints.rows import jacobian_product_of_row
 from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.vectors import add
 from multibody_cli.method_kernels import apply_inverse_mass, evaluate
-from multibody_cli.variational.energy import account_powers, add_drive_powers
-from multibody_cli.variational.step import evaluate_explicitly
+from multibody_cli.variational.energy import account_powers
+from multibody_cli.variational.step_forces import act_within_step, evaluate_explicitly
 
 
-@template(apply_inverse_mass, account_impacts, evaluate_explicitly, evaluate, add_drive_powers)
+@template(apply_inverse_mass, account_impacts, evaluate)
 def account_start(system, work, step, t, h, q, v, ledger) -> bool:
     """Compute the energy that one-sided rows dissipate in a step of h from (t, q, v), J; return whether any arrives.
 
@@ -53,7 +53,8 @@ def account_start(system, work, step, t, h, q, v, ledger) -> bool:
             row_state.anticipated, row_state.predicted = row_state.impulse, 0.0
     account_impacts(system, work, v, ledger)
     add(v, work.response)
-    evaluate_explicitly(system, work)
+    if act_within_step(step.forces):
+        evaluate_explicitly(system, work)
     account_powers(system, work, step, t, 0.5 * h, q, v, step.start_powers, ledger)
     return True
 

@@ -16,7 +16,7 @@ from multibody_cli.constraint_solver.solver import zero_rhs
 from multibody_cli.constraints.reduction import update_dependent_coordinates
 from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
 from multibody_cli.joints.motion import prescribe
-from multibody_cli.kernel import kernel, optional_kernel_parameter, template
+from multibody_cli.kernel import kernel, lazy_kernel, template
 from multibody_cli.linalg.vectors import copy
 from multibody_cli.method_kernels import evaluate, impulse_response, solve_contact_step
 from multibody_cli.tree.configuration import displace
@@ -29,23 +29,12 @@ from multibody_cli.variational.discrete_motion import (
     write_applied_impulses,
 )
 from multibody_cli.variational.poses import compute_poses
-from multibody_cli.variational.step import evaluate_forces
-from multibody_cli.variational.step_forces import add_force_impulses
+from multibody_cli.variational.step_forces import act_within_step, add_force_impulses, begin_forces, evaluate_forces
 
 
-@optional_kernel_parameter
-def begin_forces(system, work, step, t, h, q, v) -> None:
-    """Factor the quasi-Newton matrix of a step with forces within it: `step_forces.begin_forces`."""
-
-
-@optional_kernel_parameter
-def evaluate_forces_of_guess(system, step, t, h, q, v) -> None:
-    """Evaluate the forces within a step of h from t, with the rates v."""
-
-
-@template(evaluate_forces)
+@lazy_kernel
 def evaluate_forces_at_rates(system, step, t, h, q, v):
-    """`evaluate_forces_of_guess` for forces within the step."""
+    """Evaluate the forces within a step of h from t, with the rates v."""
     copy(q, step.q)
     displace(system.tree, step.q, v, h)
     prescribe(system.motions, t + h, step.q, step.scratch, step.scratch)
@@ -54,7 +43,7 @@ def evaluate_forces_at_rates(system, step, t, h, q, v):
     evaluate_forces(system, step, t + h, h)
 
 
-@template(evaluate, impulse_response, solve_contact_step, begin_forces, evaluate_forces_of_guess)
+@template(evaluate, impulse_response, solve_contact_step)
 def start_of_step_contacts(system, work, contact_work, step, state, powers, t, h) -> bool:
     """Add the impulses of contacts and joint friction to the momenta at the start, and guess the mean rates from v'.
 
@@ -64,7 +53,8 @@ def start_of_step_contacts(system, work, contact_work, step, state, powers, t, h
     write_applied_impulses(step.discrete_motions, h, work.wrenches)
     for j in range(len(v)):
         work.impulse[j] = h * step.tau[j]
-    evaluate_forces_of_guess(system, step, t, h, q, v)
+    if act_within_step(step.forces):
+        evaluate_forces_at_rates(system, step, t, h, q, v)
     add_force_impulses(step.forces, h, work)
     zero_rhs(work)
     impulse_response(system, work)
@@ -86,7 +76,8 @@ def start_of_step_contacts(system, work, contact_work, step, state, powers, t, h
         store_start_of_step(system.tree, work.bodies, step.discrete_motions)
         store_applied_reactions(system.tree, work, step.joint_friction.applied_reactions)
         initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)
-        begin_forces(system, work, step, t, h, q, v)
+        if act_within_step(step.forces):
+            begin_forces(system, work, step, t, h, q, v)
     contacts = contact_work.detection.contacts
     compute_contact_forces(system.tree, table, work, contact_work.step, contact_work.joint_friction, contacts, 1.0)
     clear_contact_forces(work)

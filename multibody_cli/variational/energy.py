@@ -15,10 +15,8 @@ for the modified Hamiltonian.
 
 from __future__ import annotations
 
-from typing import Any
-
 from multibody_cli.forces.elements import elastic_energy
-from multibody_cli.kernel import formula, kernel, optional_kernel_parameter, template
+from multibody_cli.kernel import formula, kernel, lazy_template, template
 from multibody_cli.linalg.vectors import add_scaled
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.spatial.memory import load
@@ -74,12 +72,7 @@ def update_modified_energy(system, work, step, kinetic, q, v):
     step.energy[2] = modified if len(step.settings.stages) == 1 else step.energy[0]
 
 
-@optional_kernel_parameter
-def add_drive_powers(system: Any, work: Any, step: Any, t: float, q: Any, v: Any, powers: Any) -> None:
-    """Compute the powers of drives at a node of the step: `compute_drive_powers`."""
-
-
-@template(evaluate, add_drive_powers)
+@template(evaluate)
 def account_powers(system, work, step, t, h, q, v, powers, ledger):
     """Compute the powers of all forces and drives at the state (t, q, v), and add their work over h to the ledger."""
     evaluate(step.forces.nodes, work, t, q, v, step.scratch, powers)
@@ -88,6 +81,13 @@ def account_powers(system, work, step, t, h, q, v, powers, ledger):
 
 
 @template(evaluate)
+def add_drive_powers(system, work, step, t, q, v, powers):
+    """Compute the powers of prescribed motions and of rows at a node of the step, if there are any."""
+    if step.settings.has_drives:
+        compute_drive_powers(system, work, step, t, q, v, powers)
+
+
+@lazy_template(evaluate)
 def compute_drive_powers(system, work, step, t, q, v, powers):
     """Compute the powers of prescribed motions and of rows at a node, with its velocities from the momenta.
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multibody_cli.constraint_solver.loop_joints import compute_loop_rates
-from multibody_cli.kernel import formula, kernel, kernel_parameter, optional_kernel_parameter, template
+from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.kkt.nodes import Cells, cells_for
 from multibody_cli.linalg.dense_lu import factor_dense, solve_dense
 from multibody_cli.linalg.vectors import add_scaled, clear, copy, inner_product
@@ -40,6 +40,8 @@ from multibody_cli.tree.workspace import Work, workspace_for
 from multibody_cli.variational.constrained import transfer_impulses_to_bodies
 from multibody_cli.variational.discrete_motion import write_derivative
 from multibody_cli.variational.newton_constraints import NewtonConstraintWork, newton_constraint_work_for
+from multibody_cli.variational.newton_forces import add_force_derivatives
+from multibody_cli.variational.step_forces import act_within_step
 
 
 class DenseNewton(NamedTuple):
@@ -90,11 +92,6 @@ def evaluate_jacobian(tree: Any, work: Any, step: Any) -> None:
     The kinematics of the iterate are in `step.solver.dense.work`.  Rows and columns of prescribed coordinates and of
     loop joints are those of the identity.
     """
-
-
-@optional_kernel_parameter
-def add_force_derivatives(system: Any, work: Any, step: Any, h: float) -> None:
-    """Add the derivatives of the forces within the step: `newton_forces.add_force_derivatives`."""
 
 
 # --- composites ---------------------------------------------------------------------------------------------------
@@ -205,14 +202,15 @@ def fill_identity(N):
 
 
 # --- responses ----------------------------------------------------------------------------------------------------
-@template(evaluate_jacobian, add_force_derivatives)
+@template(evaluate_jacobian)
 def factor_jacobian(system, work, step, h):
     """Compute kinematics at the iterate, and factor N there."""
     tree, dense = system.tree, step.solver.dense
     forward_kinematics(tree, step.q, dense.rest, dense.rest, dense.work)
     write_ball_columns(tree, dense.work)
     evaluate_jacobian(tree, work, step)
-    add_force_derivatives(system, work, step, h)
+    if act_within_step(step.forces):
+        add_force_derivatives(system, work, step, h)
     factor_dense(dense.N, dense.order)
 
 
@@ -226,7 +224,7 @@ def propagate_response(tree, work, ends):
     compute_loop_rates(tree, work.response, work)
 
 
-@template(evaluate_residual, evaluate_jacobian, add_force_derivatives)
+@template(evaluate_residual, evaluate_jacobian)
 def newton_response(system, work, step, h):
     """Compute Newton's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`."""
     factor_jacobian(system, work, step, h)
@@ -244,7 +242,7 @@ def newton_response_reusing_factors(system, work, step):
 
 
 # --- Broyden's method ----------------------------------------------------------------------------------------------
-@template(evaluate_residual, evaluate_jacobian, add_force_derivatives)
+@template(evaluate_residual, evaluate_jacobian)
 def broyden_response(system, work, step, h):
     """Compute Broyden's correction of the mean rates for the impulses in `work.wrenches` and `work.impulse`."""
     dense, steps, k = step.solver.dense, step.solver.corrections, step.iteration[0]

@@ -18,7 +18,7 @@ from multibody_cli.forces.element_products import add_stiffness_damping_products
 from multibody_cli.forces.elements import apply_implicit_joint_forces
 from multibody_cli.forces.quantities import write_directions
 from multibody_cli.implicit.implicit_forces import clear_wrenches
-from multibody_cli.kernel import formula, kernel
+from multibody_cli.kernel import formula, kernel, lazy_kernel
 from multibody_cli.linalg.vectors import clear
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import cross, dot
@@ -32,7 +32,7 @@ from multibody_cli.variational.discrete_motion import relative_quaternion, rotat
 from multibody_cli.variational.step_forces import wrench_at_start
 
 
-@kernel
+@lazy_kernel
 def add_force_derivatives(system, work, step, h):
     """Subtract the derivatives of the impulses at the start by the mean rates from N; J of the end is in `dense`."""
     tree, forces, N, last = system.tree, step.forces, step.solver.dense.N, free_end(system.tree)

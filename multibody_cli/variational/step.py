@@ -76,7 +76,13 @@ from multibody_cli.variational.discrete_motion import (
 )
 from multibody_cli.variational.energy import account_powers, add_drive_powers
 from multibody_cli.variational.poses import compute_poses
-from multibody_cli.variational.step_forces import add_force_impulses
+from multibody_cli.variational.step_forces import (
+    act_within_step,
+    add_force_impulses,
+    end_forces,
+    evaluate_explicitly,
+    evaluate_forces,
+)
 from multibody_cli.variational.workspace import (
     DIAGNOSTIC_ITERATIONS,
     DIAGNOSTIC_RESIDUAL,
@@ -105,11 +111,6 @@ VIOLATION_FACTOR = 1e3
 
 
 # --- template parameters ------------------------------------------------------------------------------------------
-@optional_kernel_parameter
-def evaluate_forces(system: Any, step: Any, t: float, h: float) -> None:
-    """Evaluate the forces within a step of h that ends at t: `step_forces.evaluate_forces`."""
-
-
 @kernel_parameter
 def residual_response(system: Any, work: Any, step: Any, h: float) -> None:
     """Compute the correction of the mean rates for residual impulses: `riqn_response`, or Newton's method.
@@ -132,16 +133,6 @@ def update_active_rows(system: Any, work: Any, step: Any) -> Any:
 @optional_kernel_parameter
 def correct_rows(system: Any, work: Any, step: Any, h: float) -> None:
     """Correct the impulses of the active rows, and add the response to it to `work.response`."""
-
-
-@optional_kernel_parameter
-def evaluate_explicitly(system: Any, work: Any) -> None:
-    """Make evaluations explicit: `step_forces.evaluate_explicitly`."""
-
-
-@optional_kernel_parameter
-def end_forces(system: Any, work: Any, step: Any, h: float) -> None:
-    """Apply the impulses of the forces within a step at its end: `step_forces.end_forces`."""
 
 
 @optional_kernel_parameter
@@ -175,13 +166,14 @@ def guess_rates(step, v, h):
 
 
 # --- DRNEA: Alg. 2 ------------------------------------------------------------------------------------------------
-@template(evaluate_rows, evaluate_forces)
+@template(evaluate_rows)
 def drnea_outward_pass(system, work, step, t, h):
     """Compute the poses at the iterate, (18), the errors of the constraint rows there, and forces within the step."""
     update_dependent_coordinates(system.reductions, step.q, step.scratch)
     compute_poses(system.tree, step.q, step.discrete_motions, step.pose_work)
     evaluate_rows(system, work, step, t)
-    evaluate_forces(system, step, t, h)
+    if act_within_step(step.forces):
+        evaluate_forces(system, step, t, h)
 
 
 @kernel
@@ -246,7 +238,7 @@ def riqn_response(system, work, step, h):
     accumulate_primary_impulses(work, step.constrained)
 
 
-@template(evaluate_rows, evaluate_forces, update_active_rows, residual_response, correct_rows)
+@template(evaluate_rows, update_active_rows, residual_response, correct_rows)
 def find_root(system, work, step, t, h, rate_scale) -> bool:
     """Correct the mean rates until the corrections converge, relative to `rate_scale`; return whether they did."""
     settings, correction, before = step.settings, work.response, math.inf
@@ -279,7 +271,7 @@ def is_converged(size, before, tolerance):
 
 
 # --- the step -----------------------------------------------------------------------------------------------------
-@template(evaluate_rows, evaluate_forces, update_active_rows, residual_response, correct_rows)
+@template(evaluate_rows, update_active_rows, residual_response, correct_rows)
 def solve_step(system, work, step, t, h, q, v) -> bool:
     """Solve the DEL equations of a step h from (t, q, v) for `step.q` and `step.rate`; return whether they converged.
 
@@ -335,7 +327,7 @@ def carry_over_residual(system, work, step, h):
 
 
 # --- end of a step, which is the start of the next one ------------------------------------------------------------
-@template(account_start, evaluate, impulse_response, complete_rows, evaluate_explicitly, end_forces, add_drive_powers)
+@template(account_start, evaluate, impulse_response, complete_rows)
 def complete_step(system, work, step, state, powers, t, h) -> bool:
     """Complete a converged step to t in place, p' = D_2 L_d, (16b); return whether an impact has accounted its work."""
     tree, order, q, v = system.tree, 1.0 / step.settings.first_kick, state.q, state.v
@@ -347,7 +339,8 @@ def complete_step(system, work, step, state, powers, t, h) -> bool:
         step.extrapolation[j] = (step.rate[j] - v[j] - 0.5 * h * step.a[j]) / (h * h)
         v[j] = order * step.rate[j] - (order - 1.0) * v[j]
     recentre(tree, q, v)
-    evaluate_explicitly(system, work)
+    if act_within_step(step.forces):
+        evaluate_explicitly(system, work)
     if arrives:
         account_powers(system, work, step, t, 0.5 * h, q, v, powers, state.ledger)
     evaluate(step.forces.nodes, work, t, q, v, state.a, powers)
@@ -357,7 +350,8 @@ def complete_step(system, work, step, state, powers, t, h) -> bool:
     kick(step.discrete_motions, share)
     store_forces(tree, work, step, state.a)
     add_scaled(step.residual_carry_over, share, step.tau)
-    end_forces(system, work, step, h)
+    if act_within_step(step.forces):
+        end_forces(system, work, step, h)
     momentum_residuals(tree.links, work.bodies, step.discrete_motions, work.wrenches)
     copy(step.residual_carry_over, work.impulse)
     add_armature_residuals(tree, step, v, work.impulse)
@@ -371,7 +365,7 @@ def complete_step(system, work, step, state, powers, t, h) -> bool:
     return bool(arrives)
 
 
-@template(evaluate, add_drive_powers)
+@template(evaluate)
 def begin_first_step(system, work, step, t, q, v, a, powers):
     """Make the state (t, q, v) the start of the first step; computes its accelerations and powers."""
     evaluate(step.forces.nodes, work, t, q, v, a, powers)

@@ -35,7 +35,7 @@ from multibody_cli.constraint_solver.projection import compute_velocity_residual
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.forces.elements import apply_forces, elastic_energy
 from multibody_cli.implicit.implicit_forces import set_implicit_coefficients
-from multibody_cli.kernel import allocate, formula, kernel, template
+from multibody_cli.kernel import allocate, formula, kernel, lazy_kernel, lazy_template
 from multibody_cli.linalg.vectors import add_scaled, copy
 from multibody_cli.method_kernels import evaluate
 from multibody_cli.model import Floats, Records, System
@@ -63,10 +63,13 @@ from multibody_cli.variational.discrete_motion import (
 
 
 class StepForces(NamedTuple):
-    """The forces within a step, for n velocities; without the option, arrays are empty, and `nodes` is the system."""
+    """The forces within a step, for n velocities.
+
+    Without the option, arrays are empty, `nodes` is the system, and `work` has its work arrays.
+    """
 
     nodes: System  # of the evaluations at both ends of a step
-    work: Work | tuple[()]  # bodies and coordinates at the part theta of the step
+    work: Work  # bodies and coordinates at the part theta of the step
     time: Annotated[Floats, 1]  # there, s
     energy: Annotated[Floats, 1]  # elastic energy there, J
     powers: Annotated[Floats, "na"]  # of each energy account
@@ -84,9 +87,9 @@ class StepForces(NamedTuple):
     coefficients: Annotated[Floats, 3]
 
 
-def explicit_forces(system: System) -> StepForces:
+def explicit_forces(system: System, work: Work) -> StepForces:
     """Return empty arrays: all forces act at both ends of a step."""
-    return allocate(StepForces, nodes=system, work=(), na=0, nq=0, n=0, l=0)
+    return allocate(StepForces, nodes=system, work=work, na=0, nq=0, n=0, l=0)
 
 
 def implicit_forces_for(system: System, nq: int, accounts: int) -> StepForces:
@@ -98,8 +101,14 @@ def implicit_forces_for(system: System, nq: int, accounts: int) -> StepForces:
     return allocate(StepForces, nodes=nodes, work=work, na=accounts, nq=nq, n=n, l=bodies)
 
 
+@formula
+def act_within_step(forces):
+    """Return whether forces act within the step, not at its ends."""
+    return len(forces.at_start) > 0
+
+
 # --- start of a step ----------------------------------------------------------------------------------------------
-@template(evaluate)
+@lazy_template(evaluate)
 def begin_forces(system, work, step, t, h, q, v):
     """Factor the quasi-Newton matrix of a step, and compute the accelerations of a linearly implicit one."""
     part = step.settings.first_kick * h
@@ -112,7 +121,7 @@ def begin_forces(system, work, step, t, h, q, v):
 
 
 # --- evaluation ---------------------------------------------------------------------------------------------------
-@kernel
+@lazy_kernel
 def evaluate_forces(system, step, t, h):
     """Evaluate all forces of a step that ends at t with the poses of the iterate, and their impulses at both ends."""
     tree, forces, theta = system.tree, step.forces, step.settings.first_kick
@@ -212,7 +221,7 @@ def add_force_impulses(forces, share, work):
 
 
 # --- end of a step ------------------------------------------------------------------------------------------------
-@kernel
+@lazy_kernel
 def end_forces(system, work, step, h):
     """Apply the impulses at the end of a step to its momenta; the kinematics there are in `work`.
 

@@ -14,7 +14,7 @@ from multibody_cli.tree.workspace import WRENCH, Work, workspace_for
 from multibody_cli.variational.discrete_motion import DISCRETE_MOTION
 from multibody_cli.variational.maximal_joints import MaximalJoints, maximal_joints_for
 from multibody_cli.variational.poses import PoseWorkspace, pose_workspace_for
-from multibody_cli.variational.step_forces import StepForces, explicit_forces
+from multibody_cli.variational.step_forces import StepForces
 
 IG1, IG2, IG3, EXTRAPOLATED = range(4)
 
@@ -36,7 +36,8 @@ class Settings(NamedTuple):
     `first_kick` is the share of the impulses applied at the start of the step, 1/2 or 1; the remainder is applied at
     its end.  `adaptive`: a step that does not converge is subdivided.  `stages` (s,) are the lengths of the basic steps
     of a composed step, as fractions of it.  `maximal`: the method uses maximal coordinates.  `coupled`: the discrete
-    Lagrangian has the term that couples translation and rotation (`se3`).
+    Lagrangian has the term that couples translation and rotation (`se3`).  `has_drives`: accounts have the work of
+    prescribed motions or of rows.
     """
 
     tolerance: float
@@ -47,6 +48,7 @@ class Settings(NamedTuple):
     stages: Floats
     maximal: bool
     coupled: bool
+    has_drives: bool
 
 
 ROW_STATE = np.dtype(
@@ -171,9 +173,9 @@ class StepWorkspace(NamedTuple):
 
 
 def step_workspace_for(
-    system: System, nq: int, accounts: int, settings: Settings, solver: Any = (), forces: StepForces | None = None
+    system: System, nq: int, accounts: int, settings: Settings, forces: StepForces, solver: Any = ()
 ) -> StepWorkspace:
-    """Allocate the work arrays; without `forces` within the step, all act at its ends."""
+    """Allocate the work arrays."""
     tree = system.tree
     n = len(tree.driven)
     discrete_motions = np.zeros(len(tree.links), DISCRETE_MOTION)
@@ -194,7 +196,7 @@ def step_workspace_for(
         quaternions=records(np.asarray(tree.quaternions)[moved[tree.quaternions["iv"]]]),
         constrained=constrained_step_work_for(system, maximal_joints),
         joint_friction=slip_iteration_for(system, nq, accounts),
-        forces=forces or explicit_forces(system),
+        forces=forces,
         solver=solver,
     )
 

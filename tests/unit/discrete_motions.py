@@ -18,6 +18,7 @@ from multibody_cli.tree.workspace import Work
 from multibody_cli.variational.discrete_motion import initialize_momenta, store_start_of_step
 from multibody_cli.variational.newton_maximal import maximal_newton_for
 from multibody_cli.variational.poses import compute_poses
+from multibody_cli.variational.step_forces import explicit_forces
 from multibody_cli.variational.workspace import Settings, StepWorkspace, step_workspace_for
 
 
@@ -48,8 +49,9 @@ def step_case(scene: Data, coupled: bool = False) -> StepCase:
     compiled = compile_scene(loaded(scene, method="variational_maximal"))
     system, state = compiled.model.system, State(*(array.copy() for array in compiled.state))
     work: Any = BARAFF.kernels.workspace(compiled.model, None)
-    settings = Settings(1e-10, 50, 0.5, 0, False, np.ones(1), maximal=True, coupled=coupled)
-    step = step_workspace_for(system, len(state.q), len(state.ledger), settings, maximal_newton_for(system))
+    settings = Settings(1e-10, 50, 0.5, 0, False, np.ones(1), maximal=True, coupled=coupled, has_drives=False)
+    forces, solver = explicit_forces(system, work), maximal_newton_for(system)
+    step = step_workspace_for(system, len(state.q), len(state.ledger), settings, forces, solver)
     update_kinematics(system, 0.0, state.q, state.v, state.a, work)
     store_start_of_step(system.tree, work.bodies, step.discrete_motions)
     initialize_momenta(system.tree.links, work.bodies, step.discrete_motions)

@@ -34,7 +34,7 @@ from multibody_cli.method_kernels import (
 from multibody_cli.methods.contract import Dynamics
 from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_bounded
 from multibody_cli.model import System
-from multibody_cli.variational import arrivals, energy, rows_at_end, step_forces
+from multibody_cli.variational import arrivals, rows_at_end
 from multibody_cli.variational.constrained import (
     add_violated_rows,
     correct_rows,
@@ -43,10 +43,9 @@ from multibody_cli.variational.constrained import (
     solve_row_impulses_at_start,
     update_delassus,
 )
-from multibody_cli.variational.contacts import begin_forces, evaluate_forces_at_rates, start_of_step_contacts
+from multibody_cli.variational.contacts import start_of_step_contacts
 from multibody_cli.variational.discrete_motion import momentum_map
 from multibody_cli.variational.energy import (
-    add_drive_powers,
     discrete_kinetic_energy,
     store_energy,
     update_modified_energy,
@@ -59,16 +58,14 @@ from multibody_cli.variational.joint_friction import (
     solve_step_with_joint_friction,
 )
 from multibody_cli.variational.newton_constraints import solve_row_impulses_at_end
-from multibody_cli.variational.newton_forces import add_force_derivatives
 from multibody_cli.variational.step import (
     account_start,
     begin_first_step,
     complete_rows,
     complete_step,
-    end_forces,
-    evaluate_explicitly,
     solve_step,
 )
+from multibody_cli.variational.step_forces import act_within_step, begin_forces
 from multibody_cli.variational.workspace import (
     DIAGNOSTIC_FAILED_COORDINATE,
     DIAGNOSTIC_FALLBACKS,
@@ -122,15 +119,11 @@ def solve_step_once(system, work, contact_work, step, state, powers, t, h) -> in
 
 
 STEP = (
-    begin_forces,
     solve_basic_step,
     account_start,
     evaluate,
     impulse_response,
     complete_rows,
-    evaluate_explicitly,
-    end_forces,
-    add_drive_powers,
 )
 """The parameters of a basic step."""
 
@@ -141,7 +134,8 @@ def advance_basic_step(system, work, contact_work, step, state, powers, t, h) ->
     reached, part = 0, MAX_SUBDIVISIONS
     while reached < MAX_SUBDIVISIONS:
         dt, now = h * part / MAX_SUBDIVISIONS, t + h * reached / MAX_SUBDIVISIONS
-        begin_forces(system, work, step, now, dt, state.q, state.v)
+        if act_within_step(step.forces):
+            begin_forces(system, work, step, now, dt, state.q, state.v)
         result = solve_basic_step(system, work, contact_work, step, state, powers, now, dt)
         if result == TOO_MANY_CONTACTS:
             return False
@@ -230,8 +224,7 @@ class RootFinder(Immutable):
     Parameters
     ----------
     make
-        Makes the kernel `residual_response` of `variational.step` from the method's `impulse_response`, and for forces
-        within the step from their derivatives, `newton_forces.add_force_derivatives`.
+        Makes the kernel `residual_response` of `variational.step` from the method's `impulse_response`.
     allocate
         Allocates its work arrays.
     reusing_factors
@@ -239,7 +232,7 @@ class RootFinder(Immutable):
         of a step; None if they are evaluated at its start.
     """
 
-    make: Callable[[Kernel, Kernel | None], Kernel]
+    make: Callable[[Kernel], Kernel]
     allocate: Callable[[System, Any], Any] = lambda _system, _options: ()
     reusing_factors: Kernel | None = None
 
@@ -248,13 +241,6 @@ class RootFinder(Immutable):
 def unconstrained_response(system, work):
     """Compute `constraint_solver.solver.impulse_response` for a system without constraint rows and markers."""
     apply_inverse_mass(system, work, work.impulse, work.response)
-
-
-def bind_solver(finder: RootFinder, impulse_response: Kernel, rows: dict[str, Kernel], is_implicit: bool) -> Kernel:
-    """Bind `solve_step` to the kernels of a root finder, of the constraint rows, and of forces within the step."""
-    evaluate, derivatives = (step_forces.evaluate_forces, add_force_derivatives) if is_implicit else (None, None)
-    residual_response = finder.make(impulse_response, derivatives)
-    return bound_kernel(solve_step, residual_response=residual_response, evaluate_forces=evaluate, **rows)
 
 
 def bind_rows(finder: RootFinder, impulse_response: Kernel, apply_inverse_mass: Kernel) -> dict[str, Kernel]:
@@ -271,51 +257,36 @@ def bind_rows(finder: RootFinder, impulse_response: Kernel, apply_inverse_mass: 
 
 
 def bind(
-    dynamics: Dynamics,
-    apply_inverse_mass: Kernel,
-    has_rows: bool,
-    has_joint_friction: bool,
-    is_implicit: bool,
-    has_drives: bool,
-    *root_finders: RootFinder,
+    dynamics: Dynamics, apply_inverse_mass: Kernel, has_rows: bool, has_joint_friction: bool, *root_finders: RootFinder
 ) -> Kernel:
-    """Bind the steps to the kernels of a method, of one or two root finders, and of the features of a system.
-
-    `is_implicit`: forces act within the step; it `has_drives` with accounts of the work of motions or rows.
-    """
+    """Bind the steps to the kernels of a method, of one or two root finders, and of the features of a system."""
     template = constraint_solver.impulse_response if has_rows else unconstrained_response
     response = bound_kernel(template, apply_inverse_mass=apply_inverse_mass)
     solvers = [
-        bind_solver(finder, response, bind_rows(finder, response, apply_inverse_mass) if has_rows else {}, is_implicit)
+        bound_kernel(
+            solve_step,
+            residual_response=finder.make(response),
+            **(bind_rows(finder, response, apply_inverse_mass) if has_rows else {}),
+        )
         for finder in root_finders
     ]
-    contacts = complete = curved = losses = begin = guess = explicitly = None
-    drives = bound_kernel(energy.compute_drive_powers, evaluate=dynamics.evaluate) if has_drives else None
-    if is_implicit:
-        explicitly = step_forces.evaluate_explicitly
-        begin = bound_kernel(step_forces.begin_forces, evaluate=dynamics.evaluate)
-        guess = bound_kernel(evaluate_forces_at_rates, evaluate_forces=step_forces.evaluate_forces)
+    contacts = complete = curved = losses = None
     if dynamics.solve_contact_step:
         contacts = bound_kernel(
             start_of_step_contacts,
             evaluate=dynamics.evaluate,
             impulse_response=response,
             solve_contact_step=dynamics.solve_contact_step,
-            begin_forces=begin,
-            evaluate_forces_of_guess=guess,
         )
     if has_rows:
         correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
         impacts = bound_kernel(account_impacts_on_equalities, apply_inverse_mass=apply_inverse_mass)
-        impacts = impacts if has_drives else None
         of_step = bound_kernel(account_drives_in_step, account_impacts=impacts)
         losses = bound_kernel(
             arrivals.account_start,
             apply_inverse_mass=apply_inverse_mass,
             account_impacts=impacts,
-            evaluate_explicitly=explicitly,
             evaluate=dynamics.evaluate,
-            add_drive_powers=drives,
         )
         complete = bound_kernel(rows_at_end.complete_rows, correct=correct, account_impacts_of_step=of_step)
         curved = bound_kernel(rows_at_end.begin_curved_rows, correct=correct) if has_joint_friction else None
@@ -334,16 +305,12 @@ def bind(
         )
     return bound_kernel(
         take_variational_steps,
-        begin_forces=begin,
         solve_basic_step=solve,
         account_start=losses,
         evaluate=dynamics.evaluate,
         impulse_response=response,
         complete_rows=complete,
         begin_curved_rows=curved,
-        evaluate_explicitly=explicitly,
-        end_forces=step_forces.end_forces if is_implicit else None,
-        add_drive_powers=drives,
         project_onto_constraints=dynamics.project_onto_constraints,
         finalize_output=dynamics.finalize_output,
         resume_stepping=dynamics.resume_stepping,
