@@ -19,7 +19,7 @@ from multibody_cli.contact_solver.friction.problem import PER_CONTACT
 from multibody_cli.contact_solver.resistance import moment_of_row
 from multibody_cli.contact_solver.rows import patch_axes, slip_wrench
 from multibody_cli.contact_solver.sleeping import contact_sleeps
-from multibody_cli.kernel import kernel
+from multibody_cli.kernel import kernel, lazy_kernel
 from multibody_cli.model import Floats, Integers
 from multibody_cli.spatial.memory import load, load_force, store_force
 from multibody_cli.spatial.products import no_force, transposed_times
@@ -70,8 +70,9 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
     """Add the energy dissipated by contacts to the ledger; store impulse, mode and velocity after the step of each.
 
     The division between normals and tangents depends on the changes of slip within the step.  A part that would be
-    negative is set off against the other, and against that of moments, unless all together are: the impulses may then
-    have added energy (`impacts`), and the step is counted.
+    negative is set off against the other, against that of moments, and against that of the friction of joints, which
+    may multiply the impulse of a contact.  If all together are, the impulses may have added energy (`impacts`), and the
+    step is counted.
     """
     sizes, energies, velocity_after = step.sizes[0], diagnostics.energies, step.velocity_after
     for island in range(groups.islands[0]):
@@ -106,19 +107,45 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
         rolling = max(own[ROLLING], 0.0)
         own[FRICTION] += own[ROLLING] - rolling
         both = own[IMPACT] + own[FRICTION]
+        gain = -max(both + rolling, own[TO_FREE]) - own[OTHERS]
         noise = (ROUND_OFF + 10.0 * settings.options.tolerance) * own[SIZE]
         if min(own[IMPACT], own[FRICTION]) < 0.0 and both >= -noise:
             own[IMPACT], own[FRICTION] = (0.0, both) if own[IMPACT] < 0.0 else (both, 0.0)
         elif both < 0.0 and both + rolling >= -noise:
-            own[IMPACT], own[FRICTION], rolling, both = 0.0, 0.0, both + rolling, 0.0
+            own[IMPACT], own[FRICTION], rolling = 0.0, 0.0, both + rolling
+        elif both + rolling < 0.0 and sizes.first_contact > sizes.constraint_rows:
+            rest = set_off_against_joints(island, -both - rolling, settings.joint_friction, groups, step, ledger)
+            own[IMPACT], own[FRICTION], rolling = 0.0, -rest, 0.0
         ledger[settings.impact_account] += own[IMPACT]
         ledger[settings.friction_account] += own[FRICTION]
         ledger[settings.rolling_account] += rolling
-        gain = -max(both + rolling, own[TO_FREE]) - own[OTHERS]
         if gain > noise:
             added += gain
     diagnostics.energizing_steps[0] += added > 0.0
     diagnostics.added_energy[0] += added
+
+
+@lazy_kernel
+def set_off_against_joints(island, deficit, table, groups, step, ledger) -> float:
+    """Take the negative energy of the contacts of an island from the losses of its joints; return the rest, J."""
+    total = 0.0
+    for p in range(len(table.accounts)):
+        total += loss_of_joint(p, island, groups, step)
+    share = min(deficit / total, 1.0) if total > 0.0 else 0.0
+    for p in range(len(table.accounts)):
+        ledger[table.accounts[p]] -= share * loss_of_joint(p, island, groups, step)
+    return deficit - share * total
+
+
+@kernel
+def loss_of_joint(p, island, groups, step) -> float:
+    """Return the energy that a patch or a brake of an island dissipates in the step, J."""
+    first, gained = step.sizes[0].constraint_rows + PER_CONTACT * p, 0.0
+    if groups.row_island[first + 1] != island:
+        return 0.0
+    for k in range(first + 1, first + PER_CONTACT):
+        gained += 0.5 * step.x[k] * (step.velocity_before[k] + step.velocity_after[k])
+    return max(-gained, 0.0)
 
 
 @kernel

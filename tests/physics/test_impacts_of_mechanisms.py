@@ -104,3 +104,41 @@ def test_a_locked_rotation_has_no_resistance_to_rolling(method, rolling, step):
     assert rate.max() > 1.0
     assert rate.min() > -1e-9
     assert abs(rate[-1]) < 1e-9
+
+
+WEDGE = """mbsim: 1
+name: wedge
+gravity: [0, 0, 0]
+world: {shapes: [{type: plane, normal: [-0.47650168514426683, -0.30424789346924036, 1.0], position: [0, 0, -0.3]}]}
+contacts: {friction: 0.5, restitution: 0.9, overlap: exclude}
+bodies:
+  a:
+    mass: 1
+    com: [0.1, 0, 0]
+    inertia: {principal: [0.01, 0.01, 0.01]}
+    shapes: [{type: sphere, radius: 0.08, position: [0.3, 0, 0], density: 0}]
+  c: {mass: 1, inertia: {principal: [0.01, 0.01, 0.01]}}
+joints:
+  rail: {type: prismatic, child: c, axis: [-0.24999625104151, 1.3691278512137, -0.6104946981822], v: 1.7943357674660545}
+  hinge:
+    type: revolute
+    parent: c
+    child: a
+    axis: [-1.4234376097409, -0.2885936455850, -1.1369827893393]
+    v: 4
+    friction: {coefficient: 0.3, surface: {type: cylinder, radius: 0.04812, length: 0.05}}
+simulation: {duration: 0.4, step: 1 ms}
+output: {every: 1 ms}
+"""
+
+
+@every_method
+def test_a_rebound_that_wedges_a_hinge_has_no_negative_account(method):
+    """Friction of the hinge multiplies the impulse of the contact, and dissipates more than both together."""
+    run = run_of(WEDGE, f"simulation.method={method}")
+    losses = {name: run[name].values for name in run.data_vars if str(name).startswith("energy/dissipation/")}
+    assert len(losses) == 3
+    assert min(np.diff(loss).min() for loss in losses.values()) > -1e-6
+    lost = sum(loss[-1] for loss in losses.values())
+    assert lost > 2.5
+    assert abs(lost + float(run["energy/total"].values[-1] - run["energy/total"].values[0])) < 2e-3
