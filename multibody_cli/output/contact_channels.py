@@ -176,7 +176,10 @@ STORED = (STEP, f"{GROUP}/offset", *NEEDS)
 """Stored channels that the force of a pair is computed from."""
 
 UNITS = "N"
-DESCRIPTION = "Force of the contacts of A and B on B: impulses of the last step before the output, divided by the step."
+DESCRIPTION = (
+    "Force of the contacts of A and B on B: impulses of the last step before the output, divided by the step. "
+    "Several bodies that hold one may share the load in different ways; their sum is unique."
+)
 _PATH = re.compile(rf"{GROUP}/([\w%-]+):([\w%-]+)/force")
 
 
