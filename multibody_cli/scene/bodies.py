@@ -46,6 +46,8 @@ def _read_matrix(value: Any) -> Matrix:
 class InertiaSpec(Spec):
     """Inertia about the center of mass: principal moments with their axes, or a matrix in the body frame."""
 
+    EXAMPLE = "{principal: [0.1, 0.2, 0.3]}"
+
     principal: Annotated[Vector, Vector3(units.INERTIA)] | None = Field(
         None, description="Principal moments, kg*m^2; all zero for a point mass."
     )
