@@ -295,6 +295,7 @@ def begin_rows(work, constrained):
     store_start_multipliers(work, constrained)
     for r in range(len(work.rows)):
         constrained.row_states[r].anticipated = constrained.row_states[r].impact = 0.0
+        constrained.row_states[r].held = work.rows[r].active
         constrained.row_states[r].initial_violation = constraint_violation(work.rows[r], work.rows[r].error)
 
 

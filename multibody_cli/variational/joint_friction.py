@@ -35,6 +35,7 @@ from multibody_cli.constraint_solver.drive_work import compute_reaction_impulses
 from multibody_cli.constraint_solver.solver import apply_primary_row_impulses, clear_impulses
 from multibody_cli.constraints.capstan import displacement_at
 from multibody_cli.constraints.elements import ROPES
+from multibody_cli.constraints.rows import IMPACT_SPEED
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT, copy
 from multibody_cli.contact_solver.guides import tension_at_end
 from multibody_cli.contact_solver.joint_friction import compute_joint_reactions, friction_of_joint, joint_reaction
@@ -251,8 +252,12 @@ def compute_impact_loads(system, work, contact_step, step):
 
 @formula
 def impact_of_row(row, row_state, contacts):
-    """Return the impulse of the impacts at a row at the start of a step with so many contacts."""
-    arrives = row.active == 0 and (row_state.predicted == 0.0 or contacts == 0)
+    """Return the impulse of the impacts at a row at the start of a step with so many contacts.
+
+    A row that forces press may separate by round-off and be closed again in each step, which is no impact.
+    """
+    approaches = row.residual < -IMPACT_SPEED * row.speed and row_state.held == 0
+    arrives = approaches and row.active == 0 and (row_state.predicted == 0.0 or contacts == 0)
     return row_state.impact + (row_state.impulse if arrives else 0.0) if row.one_sided else 0.0
 
 

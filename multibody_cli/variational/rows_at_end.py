@@ -102,7 +102,7 @@ def store_impacts(work, row_states):
     """Store the impulses that stop the arrival of the step at a row, or let it rebound: they act in the next step."""
     for k in range(len(work.special_rows)):
         row, row_state = work.rows[work.special_rows[k]], row_states[work.special_rows[k]]
-        if row.one_sided and row.active == 1 and row_state.acted == 0:
+        if row.one_sided and row.active == 1 and row_state.acted == 0 and row_state.held == 0:
             row_state.impact = row.multiplier
 
 
@@ -138,6 +138,8 @@ def complete_rows(system, work, step, v, ledger, h):
         add_impulses(step.discrete_motions, work.wrenches)
         clear_loop_coordinates(tree, work.impulse)
         add(step.residual_carry_over, work.impulse)
+    for r in range(len(rows)):
+        constrained.row_states[r].held = constrained.row_states[r].impulse > 0.0
     account_losses(work, ledger)
     account_impacts_of_step(system, work, constrained.row_states, corrected, v, ledger)
     deactivate_separating_rows(work)

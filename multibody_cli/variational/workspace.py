@@ -64,6 +64,7 @@ ROW_STATE = np.dtype(
         ("dissipation", "f8"),  # energy dissipated by a unilateral row, J
         ("is_active", "i8"),  # whether it is in the active set
         ("acted", "i8"),  # whether it is active in the forces at the start
+        ("held", "i8"),  # whether it had an impulse in the last step, so that it does not arrive in this one
     ]
 )
 """One row per constraint row: its state in the iteration."""

@@ -256,3 +256,32 @@ def test_a_rebound_at_a_limit_keeps_the_rate_of_a_hinge_with_friction(play, meth
     line = np.polynomial.Polynomial.fit(time[before], slowness[before], 1)
     assert found.channel("joints/hip/v").values[-1, 0] > 9.0
     np.testing.assert_allclose(slowness[-1], line(time[-1]), rtol=2.0 * h * 10.0)
+
+
+@EVERY
+@pytest.mark.parametrize("h", [1e-3, 2e-4])
+def test_a_load_on_an_end_stop_loads_the_guide_that_carries_it(play, method, h):
+    """A load drops onto the end stop of its rail on a sledge, and rests there: friction is mu (m1 + m2) g from then on.
+
+    Before, it is mu m1 g; the impact causes none.
+    """
+    inertia = {"principal": [0.01] * 3}
+    guide = {"coefficient": 0.2, "surface": {"size": [0.4, 0.02, 0.02]}}
+    sledge = {"type": "prismatic", "axis": [1, 0, 0], "child": "sledge", "v": 3.0, "friction": guide}
+    rail = {"type": "prismatic", "axis": [0, 0, 1], "parent": "sledge", "child": "load", "q": 0.05, "limits": [0, 1]}
+    scene = {
+        "bodies": {"sledge": {"mass": 1.0, "inertia": inertia}, "load": {"mass": 2.0, "inertia": inertia}},
+        "joints": {"sledge": sledge, "rail": rail},
+        "simulation": {"duration": 0.4, "step": h},
+        "output": {"every": 4e-3},
+    }
+    found = play(method, scene)
+    rate, height = (found.channel(f"joints/{path}").values[:, 0] for path in ("sledge/v", "rail/q"))
+    time, lands = found.time, math.sqrt(2.0 * 0.05 / G)
+    for begin, end, carried in ((0.0, lands - 5e-3, 1.0), (lands + 5e-3, 0.4, 3.0)):
+        part = (time > begin) & (time < end)
+        slope = np.polyfit(time[part], rate[part], 1)[0]
+        assert slope == pytest.approx(-0.2 * G * carried / 3.0, rel=0.02)
+    assert abs(height[-1]) < 1e-9
+    around = [np.interp(t, time, rate) for t in (lands - 8e-3, lands + 8e-3)]
+    assert around[0] - around[1] < 0.2 * G * 16e-3 * 1.1
