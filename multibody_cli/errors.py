@@ -174,7 +174,7 @@ def unreadable(error: OSError | ValueError) -> str:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     if isinstance(error, IsADirectoryError):
         reason += "; name a file in it"
-    elif isinstance(error, FileNotFoundError) and (near := similar_file(Path(error.filename))):
+    elif isinstance(error, FileNotFoundError) and error.filename and (near := similar_file(Path(error.filename))):
         reason += f": did you mean `{near}`?"
     return f"cannot read the file: {reason}"
 
@@ -185,7 +185,8 @@ def similar_file(path: Path, endings: Collection[str] = ()) -> Path | None:
     Only files with one of the endings count, by default that of the path.
     """
     try:
-        names = sorted(other.name for other in path.parent.iterdir() if other.suffix in (endings or (path.suffix,)))
+        others = [other for other in path.parent.iterdir() if other.suffix in (endings or (path.suffix,))]
+        names = [other.name for other in others if other.is_file()]
     except OSError:
         return None
     near = closest(path.name, names)

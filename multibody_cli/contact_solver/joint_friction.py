@@ -38,7 +38,7 @@ from multibody_cli.constraint_solver.loop_joints import apply_loop_impulses, com
 from multibody_cli.constraint_solver.solver import clear_impulses
 from multibody_cli.constraints.rows import jacobian_product_of_row, write_wrench
 from multibody_cli.contact_solver.friction.problem import PER_CONTACT
-from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS
+from multibody_cli.contact_solver.results import AT_LIMIT, LIMITS, gain_of_joint
 from multibody_cli.contact_solver.rows import (
     TERMS,
     apply_row_impulses,
@@ -349,10 +349,10 @@ def account_joint_friction(table, joint_friction, step, bodies, response, impact
     for k in range(step.sizes[0].first_contact, step.sizes[0].rows):
         rebounds = rebounds or step.rebound[k] != 0.0
     for p in range(len(table.accounts)):
-        first, gained = step.sizes[0].constraint_rows + PER_CONTACT * p, 0.0
+        first = step.sizes[0].constraint_rows + PER_CONTACT * p
         for k in range(first + 1, first + PER_CONTACT):
             step.velocity_after[k] += jacobian_product_of_row(step.rows[k], step.terms, bodies, response)
-            gained += 0.5 * step.x[k] * (step.velocity_before[k] + step.velocity_after[k])
+        gained = gain_of_joint(p, step)
         for j in range(1, PER_CONTACT):
             joint_friction.previous_impulses[p, j] = step.x[first + j]
         joint_friction.previous_impulses[p, 0] = joint_friction.limit[p] if p < len(table.patches) else step.x[first]

@@ -128,24 +128,24 @@ def account_contacts(settings, contacts, groups, sleep, step, bodies, response, 
 @lazy_kernel
 def set_off_against_joints(island, deficit, table, groups, step, ledger) -> float:
     """Take the negative energy of the contacts of an island from the losses of its joints; return the rest, J."""
-    total = 0.0
+    first, total = step.sizes[0].constraint_rows + 1, 0.0
     for p in range(len(table.accounts)):
-        total += loss_of_joint(p, island, groups, step)
+        if groups.row_island[first + PER_CONTACT * p] == island:
+            total += max(-gain_of_joint(p, step), 0.0)
     share = min(deficit / total, 1.0) if total > 0.0 else 0.0
     for p in range(len(table.accounts)):
-        ledger[table.accounts[p]] -= share * loss_of_joint(p, island, groups, step)
+        if groups.row_island[first + PER_CONTACT * p] == island:
+            ledger[table.accounts[p]] -= share * max(-gain_of_joint(p, step), 0.0)
     return deficit - share * total
 
 
 @kernel
-def loss_of_joint(p, island, groups, step) -> float:
-    """Return the energy that a patch or a brake of an island dissipates in the step, J."""
+def gain_of_joint(p, step) -> float:
+    """Return the work of the friction of a patch, a brake or a guide in the step, J, after its velocities are known."""
     first, gained = step.sizes[0].constraint_rows + PER_CONTACT * p, 0.0
-    if groups.row_island[first + 1] != island:
-        return 0.0
     for k in range(first + 1, first + PER_CONTACT):
         gained += 0.5 * step.x[k] * (step.velocity_before[k] + step.velocity_after[k])
-    return max(-gained, 0.0)
+    return gained
 
 
 @kernel

@@ -285,3 +285,27 @@ def test_a_load_on_an_end_stop_loads_the_guide_that_carries_it(play, method, h):
     assert abs(height[-1]) < 1e-9
     around = [np.interp(t, time, rate) for t in (lands - 8e-3, lands + 8e-3)]
     assert around[0] - around[1] < 0.2 * G * 16e-3 * 1.1
+
+
+@pytest.mark.parametrize("method", ["aba", "baraff", "variational"])
+@pytest.mark.parametrize("h", [1e-3, 1e-4])
+def test_the_jerk_of_a_rope_has_no_friction(play, method, h):
+    """A rope over a disc with friction jerks a weight at rest: the momentum along the rope is that before."""
+    inertia = {"principal": [0.01] * 3}
+    disc = {"body": "world", "radius": 0.1, "axis": [0, 1, 0], "sense": 1, "slides": True, "friction": 0.3}
+    slide = {"type": "prismatic", "axis": [0, 0, 1]}
+    scene = {
+        "gravity": [0, 0, 0],
+        "bodies": {"a": {"mass": 1.0, "inertia": inertia}, "b": {"mass": 2.0, "inertia": inertia}},
+        "joints": {
+            "falls": {**slide, "child": "a", "origin": {"position": [-0.1, 0, -1]}, "v": -1.0},
+            "rises": {**slide, "child": "b", "origin": {"position": [0.1, 0, -1]}},
+        },
+        "constraints": {"rope": {"type": "rope", "slack": [0.1], "over": [{"body": "a"}, disc, {"body": "b"}]}},
+        "contacts": {"tolerance": 1e-8},
+        "simulation": {"duration": 0.2, "step": h},
+        "output": {"every": 0.01},
+    }
+    found = play(method, scene)
+    assert found.channel("joints/falls/v").values[-1, 0] == pytest.approx(-1.0 / 3.0, abs=1e-6)
+    assert found.channel("joints/rises/v").values[-1, 0] == pytest.approx(1.0 / 3.0, abs=1e-6)

@@ -47,7 +47,7 @@ def _cause(text: str, error: yaml.MarkedYAMLError) -> str:
         return f"{cause}: the `{bracket}` of line {opened.line + 1}, column {opened.column + 1}, is not closed before"
     if place is None or ("block" not in cause and "mapping values" not in cause):
         return cause
-    if ": " in text.splitlines()[place.line][: place.column]:
+    if "mapping values" in cause and ": " in text.splitlines()[place.line][: place.column]:
         return f"{cause}: the line has a second `:`; write entries of one line as in {{a: 1, b: 2}}, and quote a text"
     indents = [(k, len(line) - len(line.lstrip(" "))) for k, line in enumerate(text.splitlines()) if line.strip()]
     own = dict(indents).get(place.line)
