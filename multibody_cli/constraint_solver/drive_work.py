@@ -23,7 +23,7 @@ from multibody_cli.constraint_solver.solver import (
     zero_rhs,
 )
 from multibody_cli.constraints.rows import apply_row_impulse, jacobian_product_of_row
-from multibody_cli.kernel import kernel, kernel_parameter, lazy_kernel, optional_kernel_parameter, template
+from multibody_cli.kernel import kernel, kernel_parameter, lazy_kernel, lazy_template, template
 from multibody_cli.method_kernels import apply_inverse_mass
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import no_force, power
@@ -32,7 +32,7 @@ from multibody_cli.tree.jacobian import accumulate_wrenches_inward, column_of
 from multibody_cli.tree.markers import transfer_marker_wrenches
 
 
-@optional_kernel_parameter
+@kernel_parameter
 def account_impacts(system: Any, work: Any, v: Any, ledger: Any) -> None:
     """Add the work of drives against the impulses of one-sided rows to the ledger: `account_drives_in_impacts`."""
 
@@ -74,7 +74,7 @@ def account_reaction_impulses(motions, work, start, v, ledger):
         ledger[rows[k].account] += (carried - work.impulse[iv]) * 0.5 * (start[iv] + v[iv])
 
 
-@template(apply_inverse_mass)
+@lazy_template(apply_inverse_mass)
 def account_drives_in_impacts(system, work, v, ledger):
     """Add the work of drives against the impulses of one-sided rows, which are in their multipliers, to the ledger."""
     if len(system.motions.rows) > 0 and transmit_impacts(system, work):

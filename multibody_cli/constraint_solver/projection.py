@@ -25,7 +25,6 @@ from multibody_cli.constraint_solver.corrected_velocities import (
     ends_at_corrected_velocities,
 )
 from multibody_cli.constraint_solver.drive_work import (
-    account_drives_in_impacts,
     account_impacts,
     account_row_impulses,
 )
@@ -122,7 +121,6 @@ class Projection(NamedTuple):
     complete_positions: Any
     compute_residuals: Any
     complete_velocities: Any
-    account_impacts: Any = None
 
 
 PARAMETERS = (
@@ -282,7 +280,6 @@ def projection_with(apply_inverse_mass: Any) -> Projection:
         complete_loop_rates,
         compute_residuals_of_rows,
         update_corrected_rates,
-        bound_kernel(account_drives_in_impacts, apply_inverse_mass=apply_inverse_mass),
     )
 
 

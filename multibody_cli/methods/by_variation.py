@@ -162,14 +162,12 @@ class VariationalKind(Immutable):
     def stepping(self, system: System, options: Any) -> Kernel:
         """Return the kernel that takes steps of a system."""
         base = self.base_method.kernels
-        is_constrained = system.is_constrained or self.maximal
         root_finders = (self.root_finders[name] for name in options.root_finder_order(system))
         has_joint_friction = bool(system.contacts) and len(system.contacts.joint_friction.moved) > 0
         response = base.implicit(base.accelerate, base.apply_inverse_mass).apply_inverse_mass
         return bind(
             base.dynamics(system),
             response if system.implicit else base.apply_inverse_mass,
-            is_constrained,
             has_joint_friction,
             *root_finders,
         )

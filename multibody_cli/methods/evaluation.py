@@ -6,6 +6,7 @@ Systems without constraint rows use separate, smaller kernels.
 from __future__ import annotations
 
 from multibody_cli.constraint_solver.corrected_velocities import start_corrected_velocities
+from multibody_cli.constraint_solver.drive_work import account_drives_in_impacts
 from multibody_cli.constraint_solver.loop_joints import apply_loop_forces, compute_loop_reactions
 from multibody_cli.constraint_solver.projection import (
     Projection,
@@ -128,8 +129,11 @@ def unconstrained_dynamics(accelerate: Kernel) -> Dynamics:
 
 def constrained_dynamics(factor: Kernel, projection: Projection, **kernels: Kernel | None) -> Dynamics:
     """Bind a method's kernels for systems with constraint rows; `factor` is its `accelerate` for the factors alone."""
+    account_impacts = bound_kernel(account_drives_in_impacts, apply_inverse_mass=kernels["apply_inverse_mass"])
     return Dynamics(
         bound_kernel(evaluate_constrained, **kernels),
         bound_kernel(evaluate_constrained_projected, **kernels),
-        bound_kernel(project_onto_constraints, accelerate=factor, **projection._asdict()),
+        bound_kernel(
+            project_onto_constraints, accelerate=factor, account_impacts=account_impacts, **projection._asdict()
+        ),
     )

@@ -14,14 +14,14 @@ from __future__ import annotations
 from multibody_cli.constraint_solver.active_rows import ACTIVATION_TOLERANCE
 from multibody_cli.constraint_solver.drive_work import account_impacts, transmit_impacts
 from multibody_cli.constraints.rows import jacobian_product_of_row
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import kernel, lazy_template
 from multibody_cli.linalg.vectors import add
 from multibody_cli.method_kernels import apply_inverse_mass, evaluate
 from multibody_cli.variational.energy import account_powers
 from multibody_cli.variational.step_forces import act_within_step, evaluate_explicitly
 
 
-@template(apply_inverse_mass, account_impacts, evaluate)
+@lazy_template(apply_inverse_mass, account_impacts, evaluate)
 def account_start(system, work, step, t, h, q, v, ledger) -> bool:
     """Compute the energy that one-sided rows dissipate in a step of h from (t, q, v), J; return whether any arrives.
 

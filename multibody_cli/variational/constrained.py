@@ -16,8 +16,7 @@ of the next step, so that it acts symmetrically about the node: the mean of the 
 the rows.
 
 Errors at the iterate need no velocities and inertias, nor the coordinates of maximal-coordinate joints.  The kernels
-that `step` calls directly loop over the rows; the others are bound to its template parameters, and are compiled only
-for systems with rows.
+that `step` calls in any step loop over the rows; the others are lazy: systems with rows alone call them.
 
 Sources: Andersen's RATTLE, see Hairer, Lubich and Wanner, VII.1.4; Bruedigam and Manchester 2020, section 4; for rows
 of velocities, Ferraro, Iglesias and Martin de Diego, Nonlinearity 21 (2008).
@@ -46,7 +45,7 @@ from multibody_cli.constraints.rows import (
     jacobian_product_of_row,
 )
 from multibody_cli.joints.directions import orthonormalize, store_row, write_axes
-from multibody_cli.kernel import formula, kernel, kernel_parameter, template
+from multibody_cli.kernel import formula, kernel, kernel_parameter, lazy_kernel, lazy_template, template
 from multibody_cli.linalg.multipliers import solve_multipliers
 from multibody_cli.linalg.vectors import add, copy
 from multibody_cli.method_kernels import apply_inverse_mass, impulse_response
@@ -80,7 +79,7 @@ def evaluate_rows(system, work, step, t):
         write_remaining_rows(system, work, step, t)
 
 
-@kernel
+@lazy_kernel
 def write_remaining_rows(system, work, step, t):
     """Write the rows that maximal-coordinate joints do not provide, at the poses of the iterate and zero velocity."""
     constrained, discrete_motions, q = step.constrained, step.discrete_motions, step.q
@@ -140,29 +139,19 @@ def select_active_rows(work, constrained):
             work.dual.active_rows[count] = r
             constrained.row_states[r].is_active = 1
             count += 1
-    constrained.active_count[0] = count
+    constrained.active_count[0], constrained.delassus_count[0] = count, 0
 
 
 @kernel
-def add_violated_rows(system, work, step) -> bool:
-    """Add violated unilateral rows to the active set, loop joints excluded; return whether there are any."""
-    rows, active_rows, constrained = work.rows, work.dual.active_rows, step.constrained
-    before = count = constrained.active_count[0]
+def add_violated_rows(work, constrained):
+    """Add violated unilateral rows to the active set, loop joints excluded."""
+    rows, active_rows, count = work.rows, work.dual.active_rows, constrained.active_count[0]
     for r in range(len(work.constraint_axes), len(rows)):
         if rows[r].one_sided and constrained.row_states[r].error < 0.0 and not constrained.row_states[r].is_active:
             active_rows[count] = r
             constrained.row_states[r].is_active = 1
             count += 1
     constrained.active_count[0] = count
-    return count > before
-
-
-@template(apply_inverse_mass)
-def update_delassus(system, work, step):
-    """Add violated rows to the active set; compute W in the first iteration and where rows were added."""
-    if add_violated_rows(system, work, step) or step.iteration[0] == 0:
-        zero_rhs(work)
-        build_delassus(system, work, step.constrained.active_count[0])
 
 
 @kernel
@@ -183,12 +172,10 @@ def rows_satisfied(work, constrained, max_violation):
 
 
 # --- impulses -----------------------------------------------------------------------------------------------------
-@template(solve_row_impulses, response_reusing_factors)
+@lazy_template(solve_row_impulses, response_reusing_factors)
 def correct_rows(system, work, step, h):
     """Correct the impulses of the active rows, and add the response to the correction to `work.response`."""
     constrained, response = step.constrained, work.response
-    if constrained.active_count[0] == 0:
-        return
     copy(response, constrained.residual_response)
     solve_row_impulses(system, work, step, h)
     apply_impulse_corrections(work, constrained)
@@ -204,9 +191,12 @@ def response_of_start(system, work, step):
     impulse_response(system, work)
 
 
-@kernel
+@template(apply_inverse_mass)
 def solve_row_impulses_at_start(system, work, step, h):
-    """Compute the corrections z of the impulses of the active rows into `work.dual.x`, with W and J of the start."""
+    """Compute the corrections z of the impulses of the active rows into `work.dual.x`, with W and J of the start.
+
+    W is computed in the first iteration of a step and where rows were added.
+    """
     rows, terms, dual, constrained = work.rows, work.terms, work.dual, step.constrained
     count = constrained.active_count[0]
     for k in range(count):
@@ -222,6 +212,11 @@ def solve_row_impulses_at_start(system, work, step, h):
         )
         dual.upper[k] = math.inf
         dual.x[k] = math.nan
+    if constrained.delassus_count[0] != count:
+        zero_rhs(work)
+        build_delassus(system, work, count)
+        constrained.delassus_count[0] = count
+    for k in range(count):
         if dual.W[k, k] == 0.0:
             dual.r[k] = 0.0
     solve_multipliers(

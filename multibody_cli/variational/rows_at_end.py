@@ -25,13 +25,13 @@ from multibody_cli.constraint_solver.restitution import (
 )
 from multibody_cli.constraint_solver.solver import VELOCITY, clear_impulses
 from multibody_cli.constraints.rows import IMPACT_SPEED, apply_row_impulse
-from multibody_cli.kernel import kernel, template
+from multibody_cli.kernel import kernel, lazy_template
 from multibody_cli.linalg.vectors import add
 from multibody_cli.variational.constrained import clear_loop_coordinates, store_start_multipliers
 from multibody_cli.variational.discrete_motion import add_impulses, add_velocity_changes
 
 
-@template(correct)
+@lazy_template(correct)
 def begin_curved_rows(system, work, step, h):
     """Compute the impulses that momenta of the velocities at the start of a run lack: those that turn one-sided rows.
 
@@ -106,7 +106,7 @@ def store_impacts(work, row_states):
             row_state.impact = row.multiplier
 
 
-@template(correct, account_impacts_of_step)
+@lazy_template(correct, account_impacts_of_step)
 def complete_rows(system, work, step, v, ledger, h):
     """Project the velocities at the end of a step of h onto the constraints; store the multipliers there."""
     tree, rows, constrained = system.tree, work.rows, step.constrained

@@ -28,7 +28,7 @@ follows from its poses at both ends, without the recursion (19).  Displacement a
 
 Constraint rows have impulses at the start of the step, so that positions hold at its end, and others at the end, so
 that velocities do (RATTLE); see `constrained`.  A system without rows runs the same kernels: its loops over rows are
-empty, and the parameters that solve for rows are left out.
+empty, and the lazy kernels that solve for rows are not called.
 
 Sources: Lee, Liu, Park and Srinivasa 2016, to which the numbers of equations belong; Marsden and West, Discrete
 mechanics and variational integrators, Acta Numerica 10 (2001), 2.1-2.3.
@@ -43,7 +43,7 @@ from multibody_cli.constraint_solver.solver import VELOCITY, write_rhs, zero_rhs
 from multibody_cli.constraints.reduction import update_dependent_coordinates
 from multibody_cli.forces.elements import apply_forces
 from multibody_cli.joints.motion import prescribe, prescribe_rates
-from multibody_cli.kernel import formula, kernel, kernel_parameter, optional_kernel_parameter, template
+from multibody_cli.kernel import formula, kernel, kernel_parameter, template
 from multibody_cli.linalg.vectors import add, add_scaled, copy
 from multibody_cli.method_kernels import evaluate, impulse_response
 from multibody_cli.spatial.memory import load_force, store_force
@@ -51,10 +51,12 @@ from multibody_cli.tree.configuration import displace, displace_coordinates, lar
 from multibody_cli.tree.jacobian import add_jacobian_transposed_times, write_ball_columns
 from multibody_cli.variational.constrained import (
     accumulate_primary_impulses,
+    add_violated_rows,
     apply_active_impulses,
     apply_primary_impulses,
     begin_rows,
     clear_loop_coordinates,
+    evaluate_rows,
     rows_satisfied,
     select_active_rows,
     store_applied_reactions,
@@ -120,28 +122,18 @@ def residual_response(system: Any, work: Any, step: Any, h: float) -> None:
     """
 
 
-@optional_kernel_parameter
-def evaluate_rows(system: Any, work: Any, step: Any, t: float) -> None:
-    """Compute the errors of the constraint rows at the iterate; t is the time there."""
-
-
-@optional_kernel_parameter
-def update_active_rows(system: Any, work: Any, step: Any) -> Any:
-    """Add violated unilateral rows to the active set."""
-
-
-@optional_kernel_parameter
+@kernel_parameter
 def correct_rows(system: Any, work: Any, step: Any, h: float) -> None:
     """Correct the impulses of the active rows, and add the response to it to `work.response`."""
 
 
-@optional_kernel_parameter
+@kernel_parameter
 def account_start(system: Any, work: Any, step: Any, t: float, h: float, q: Any, v: Any, ledger: Any) -> bool:
     """Compute the losses of one-sided rows in the step: `arrivals.account_start`."""
-    return False
+    raise NotImplementedError
 
 
-@optional_kernel_parameter
+@kernel_parameter
 def complete_rows(system: Any, work: Any, step: Any, v: Any, ledger: Any, h: float) -> None:
     """Project the velocities at the end of the step onto the constraints."""
 
@@ -166,12 +158,13 @@ def guess_rates(step, v, h):
 
 
 # --- DRNEA: Alg. 2 ------------------------------------------------------------------------------------------------
-@template(evaluate_rows)
+@kernel
 def drnea_outward_pass(system, work, step, t, h):
     """Compute the poses at the iterate, (18), the errors of the constraint rows there, and forces within the step."""
     update_dependent_coordinates(system.reductions, step.q, step.scratch)
     compute_poses(system.tree, step.q, step.discrete_motions, step.pose_work)
-    evaluate_rows(system, work, step, t)
+    if len(work.rows) > 0:
+        evaluate_rows(system, work, step, t)
     if act_within_step(step.forces):
         evaluate_forces(system, step, t, h)
 
@@ -238,17 +231,18 @@ def riqn_response(system, work, step, h):
     accumulate_primary_impulses(work, step.constrained)
 
 
-@template(evaluate_rows, update_active_rows, residual_response, correct_rows)
+@template(residual_response, correct_rows)
 def find_root(system, work, step, t, h, rate_scale) -> bool:
     """Correct the mean rates until the corrections converge, relative to `rate_scale`; return whether they did."""
     settings, correction, before = step.settings, work.response, math.inf
     for k in range(settings.max_iterations):
         step.iteration[0] = k
         drnea_outward_pass(system, work, step, t, h)
-        update_active_rows(system, work, step)
+        add_violated_rows(work, step.constrained)
         drnea_residuals(system, work, step, h)
         residual_response(system, work, step, h)
-        correct_rows(system, work, step, h)
+        if step.constrained.active_count[0] > 0:
+            correct_rows(system, work, step, h)
         size = largest_change(system.tree, correction) / rate_scale
         step.diagnostics[DIAGNOSTIC_ITERATIONS] = max(step.diagnostics[DIAGNOSTIC_ITERATIONS], k + 1.0)
         if not size < math.inf:
@@ -271,7 +265,7 @@ def is_converged(size, before, tolerance):
 
 
 # --- the step -----------------------------------------------------------------------------------------------------
-@template(evaluate_rows, update_active_rows, residual_response, correct_rows)
+@template(residual_response, correct_rows)
 def solve_step(system, work, step, t, h, q, v) -> bool:
     """Solve the DEL equations of a step h from (t, q, v) for `step.q` and `step.rate`; return whether they converged.
 
@@ -331,7 +325,7 @@ def carry_over_residual(system, work, step, h):
 def complete_step(system, work, step, state, powers, t, h) -> bool:
     """Complete a converged step to t in place, p' = D_2 L_d, (16b); return whether an impact has accounted its work."""
     tree, order, q, v = system.tree, 1.0 / step.settings.first_kick, state.q, state.v
-    arrives = account_start(system, work, step, t - h, h, q, v, state.ledger)
+    arrives = len(work.special_rows) > 0 and account_start(system, work, step, t - h, h, q, v, state.ledger)
     discrete_legendre_transform(tree.links, step.discrete_motions)
     store_armature_momenta(tree, step, step.rate)
     copy(step.q, q)
@@ -359,7 +353,8 @@ def complete_step(system, work, step, state, powers, t, h) -> bool:
     impulse_response(system, work)
     add(v, work.response)
     add_velocity_changes(tree, work.bodies)
-    complete_rows(system, work, step, v, state.ledger, h)
+    if len(work.rows) > 0:
+        complete_rows(system, work, step, v, state.ledger, h)
     apply_forces(step.forces.nodes.forces, t, q, v, work, powers)
     add_drive_powers(system, work, step, t, q, v, powers)
     return bool(arrives)

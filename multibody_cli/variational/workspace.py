@@ -73,23 +73,25 @@ ROW_STATE = np.dtype(
 class ConstrainedStepWork(NamedTuple):
     """Work arrays of a step for n velocities and m constraint rows, which may be 0."""
 
-    tree: Tree | tuple[()]  # its closures without the maximal-coordinate joints; () without rows, like the next three
-    maximal_joints: MaximalJoints | tuple[()]
-    work: Work | tuple[()]  # bodies, loop frames and rows at the iterate
-    residual_response: Floats | tuple[()]  # (n,) correction of the mean rates by the residual alone
+    tree: Tree  # its closures without the maximal-coordinate joints
+    maximal_joints: MaximalJoints
+    work: Work  # bodies, loop frames and rows at the iterate
+    residual_response: Floats  # (n,) correction of the mean rates by the residual alone
     row_states: Records  # (m,)
     active_count: Integers  # (1,) size of the active set
+    delassus_count: Integers  # (1,) size of the active set whose Delassus matrix is in `Work.dual`, 0 for none
 
 
-def constrained_step_work_for(system: System, maximal_joints: MaximalJoints | None) -> ConstrainedStepWork:
-    """Allocate the work arrays; without maximal-coordinate joints for a system without constraint rows."""
+def constrained_step_work_for(system: System, maximal_joints: MaximalJoints) -> ConstrainedStepWork:
+    """Allocate the work arrays."""
     return ConstrainedStepWork(
-        tree=tree_without(maximal_joints, system.tree) if maximal_joints else (),
-        maximal_joints=maximal_joints or (),
-        work=workspace_for(system) if maximal_joints else (),
-        residual_response=np.zeros(len(system.tree.driven)) if maximal_joints else (),
+        tree=tree_without(maximal_joints, system.tree),
+        maximal_joints=maximal_joints,
+        work=workspace_for(system),
+        residual_response=np.zeros(len(system.tree.driven)),
         row_states=records(np.zeros(len(system.rows), ROW_STATE)),
         active_count=np.zeros(1, np.int64),
+        delassus_count=np.zeros(1, np.int64),
     )
 
 
@@ -183,8 +185,8 @@ def step_workspace_for(
     discrete_motions["R"][0, ::4] = 1.0
     if settings.coupled:
         discrete_motions["coupled_mass"] = tree.links["mass"]
-    maximal_joints = maximal_joints_for(system) if system.is_constrained or settings.maximal else None
-    moved = ~maximal_joints.coordinates if maximal_joints else np.ones(n, np.bool_)
+    maximal_joints = maximal_joints_for(system)
+    moved = ~maximal_joints.coordinates
     return allocate(
         StepWorkspace,
         n=n,

@@ -4,7 +4,7 @@ A step that does not converge is solved by another root finder or subdivided.  S
 symmetric steps of order 2 of other lengths, some of them negative.  A composition of variational steps is variational;
 the sequence of lengths is symmetric, so that the composed step is symmetric and of even order.
 
-The step itself is `variational.step`.  Without constraint rows, its parameters for rows are left out.
+The step itself is `variational.step`.
 
 Sources: Suzuki, Phys. Lett. A 146 (1990), for order 4; Kahan and Li, Math. Comp. 66 (1997), for order 6; both in
 Hairer, Lubich and Wanner, Geometric Numerical Integration, V.3.2, (3.8) and (3.12).
@@ -24,7 +24,6 @@ from multibody_cli.immutable import Immutable
 from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, optional_kernel_parameter, template
 from multibody_cli.linalg.vectors import copy
 from multibody_cli.method_kernels import (
-    apply_inverse_mass,
     evaluate,
     finalize_output,
     impulse_response,
@@ -36,12 +35,9 @@ from multibody_cli.methods.integrators.vectors import is_finite, is_finite_and_b
 from multibody_cli.model import System
 from multibody_cli.variational import arrivals, rows_at_end
 from multibody_cli.variational.constrained import (
-    add_violated_rows,
     correct_rows,
-    evaluate_rows,
     response_of_start,
     solve_row_impulses_at_start,
-    update_delassus,
 )
 from multibody_cli.variational.contacts import start_of_step_contacts
 from multibody_cli.variational.discrete_motion import momentum_map
@@ -172,7 +168,7 @@ def index_of_largest(tree, x):
     return index
 
 
-@optional_kernel_parameter
+@kernel_parameter
 def begin_curved_rows(system, work, step, h) -> None:
     """Compute the impulses of ropes with friction that momenta of velocities lack: `rows_at_end.begin_curved_rows`."""
 
@@ -189,7 +185,8 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
         begin_first_step(system, work, step, time[0], q, v, a, step.start_powers)
         if not is_finite(a):
             return -1
-        begin_curved_rows(system, work, step, h)
+        if len(work.rows) > 0 and len(step.joint_friction.slip_changes) > 0:
+            begin_curved_rows(system, work, step, h)
         store_states(system.forces.states, state.z)
         store_energy(system, work, step, q, v)
     else:
@@ -237,40 +234,29 @@ class RootFinder(Immutable):
     reusing_factors: Kernel | None = None
 
 
-@template(apply_inverse_mass)
-def unconstrained_response(system, work):
-    """Compute `constraint_solver.solver.impulse_response` for a system without constraint rows and markers."""
-    apply_inverse_mass(system, work, work.impulse, work.response)
-
-
-def bind_rows(finder: RootFinder, impulse_response: Kernel, apply_inverse_mass: Kernel) -> dict[str, Kernel]:
-    """Bind the kernels that correct the impulses of constraint rows, with the rows of the start or of the end."""
+def correction_with(finder: RootFinder, impulse_response: Kernel, apply_inverse_mass: Kernel) -> Kernel:
+    """Bind the kernel that corrects the impulses of constraint rows, with the rows of the start or of the end."""
     if finder.reusing_factors is None:
-        update = bound_kernel(update_delassus, apply_inverse_mass=apply_inverse_mass)
         response = bound_kernel(response_of_start, impulse_response=impulse_response)
-        solve = solve_row_impulses_at_start
+        solve = bound_kernel(solve_row_impulses_at_start, apply_inverse_mass=apply_inverse_mass)
     else:
-        update, response = add_violated_rows, finder.reusing_factors
+        response = finder.reusing_factors
         solve = bound_kernel(solve_row_impulses_at_end, response_reusing_factors=response)
-    correct = bound_kernel(correct_rows, solve_row_impulses=solve, response_reusing_factors=response)
-    return {"evaluate_rows": evaluate_rows, "update_active_rows": update, "correct_rows": correct}
+    return bound_kernel(correct_rows, solve_row_impulses=solve, response_reusing_factors=response)
 
 
-def bind(
-    dynamics: Dynamics, apply_inverse_mass: Kernel, has_rows: bool, has_joint_friction: bool, *root_finders: RootFinder
-) -> Kernel:
-    """Bind the steps to the kernels of a method, of one or two root finders, and of the features of a system."""
-    template = constraint_solver.impulse_response if has_rows else unconstrained_response
-    response = bound_kernel(template, apply_inverse_mass=apply_inverse_mass)
+def bind(dynamics: Dynamics, apply_inverse_mass: Kernel, has_joint_friction: bool, *root_finders: RootFinder) -> Kernel:
+    """Bind the steps to the kernels of a method and of one or two root finders, and to friction of joints or not."""
+    response = bound_kernel(constraint_solver.impulse_response, apply_inverse_mass=apply_inverse_mass)
     solvers = [
         bound_kernel(
             solve_step,
             residual_response=finder.make(response),
-            **(bind_rows(finder, response, apply_inverse_mass) if has_rows else {}),
+            correct_rows=correction_with(finder, response, apply_inverse_mass),
         )
         for finder in root_finders
     ]
-    contacts = complete = curved = losses = None
+    contacts = None
     if dynamics.solve_contact_step:
         contacts = bound_kernel(
             start_of_step_contacts,
@@ -278,18 +264,9 @@ def bind(
             impulse_response=response,
             solve_contact_step=dynamics.solve_contact_step,
         )
-    if has_rows:
-        correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
-        impacts = bound_kernel(account_impacts_on_equalities, apply_inverse_mass=apply_inverse_mass)
-        of_step = bound_kernel(account_drives_in_step, account_impacts=impacts)
-        losses = bound_kernel(
-            arrivals.account_start,
-            apply_inverse_mass=apply_inverse_mass,
-            account_impacts=impacts,
-            evaluate=dynamics.evaluate,
-        )
-        complete = bound_kernel(rows_at_end.complete_rows, correct=correct, account_impacts_of_step=of_step)
-        curved = bound_kernel(rows_at_end.begin_curved_rows, correct=correct) if has_joint_friction else None
+    correct = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
+    impacts = bound_kernel(account_impacts_on_equalities, apply_inverse_mass=apply_inverse_mass)
+    of_step = bound_kernel(account_drives_in_step, account_impacts=impacts)
     solve = bound_kernel(
         solve_step_once,
         solve_step_by_root_finder=solvers[0],
@@ -306,11 +283,16 @@ def bind(
     return bound_kernel(
         take_variational_steps,
         solve_basic_step=solve,
-        account_start=losses,
+        account_start=bound_kernel(
+            arrivals.account_start,
+            apply_inverse_mass=apply_inverse_mass,
+            account_impacts=impacts,
+            evaluate=dynamics.evaluate,
+        ),
         evaluate=dynamics.evaluate,
         impulse_response=response,
-        complete_rows=complete,
-        begin_curved_rows=curved,
+        complete_rows=bound_kernel(rows_at_end.complete_rows, correct=correct, account_impacts_of_step=of_step),
+        begin_curved_rows=bound_kernel(rows_at_end.begin_curved_rows, correct=correct),
         project_onto_constraints=dynamics.project_onto_constraints,
         finalize_output=dynamics.finalize_output,
         resume_stepping=dynamics.resume_stepping,
