@@ -18,7 +18,7 @@ from multibody_cli.diagnostics.joint_domains import domain_violation
 from multibody_cli.diagnostics.outcome import Before, outcome_of
 from multibody_cli.errors import ArgumentError, QuantityError, ResultError, RunFailed
 from multibody_cli.initial.largest_force import start_of
-from multibody_cli.methods.contract import Report, Status
+from multibody_cli.methods.contract import Report, Status, time_after
 from multibody_cli.model import Floats
 from multibody_cli.output.checkpoint import packed, target, unpacked
 from multibody_cli.output.state_observer import Observer
@@ -172,7 +172,7 @@ class Simulation(Events, Equations):
             if before != self._seen:
                 self._begin_afresh()
             if self._watch:
-                failed = self._pass_events(self.time + require_steps(count) * self.scene.step)
+                failed = self._pass_events(time_after(self.time, self.scene.step, require_steps(count)))
             elif count == 1:
                 failed = self._method.step(self._state, 1)
             else:

@@ -183,6 +183,14 @@ def merged(now: VariationalDiagnostics | None, earlier: VariationalDiagnostics |
     )
 
 
+def time_after(time: float, step: float, count: int) -> float:
+    """Return the end of `count` steps from a time, s: a multiple of the step if the time is one but for round-off."""
+    before = round(time / step)
+    if math.isclose(before * step, time, rel_tol=1e-14):
+        return (before + count) * step
+    return time + count * step
+
+
 class StepControl(Immutable):
     """Time stepping: `step` s (adaptive integrators: the first), the tolerances, and the end of the run, s."""
 

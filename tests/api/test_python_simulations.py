@@ -83,6 +83,17 @@ def test_an_adaptive_integrator_advances_to_any_time():
     np.testing.assert_allclose(sim.q["hinge"], fine.q["hinge"], rtol=1e-9)
 
 
+@pytest.mark.parametrize("events", [{}, {"events": {"turn": {"when": "joints.hinge.v"}}}])
+def test_steps_of_an_adaptive_integrator_end_at_multiples_whatever_the_calls(events):
+    scene = load(SWING, {"simulation.integrator": "dop853", "simulation.step": 0.1, **events})
+    once, single = mbsim.Simulation(scene), mbsim.Simulation(scene)
+    once.step(30)
+    for _ in range(30):
+        single.step()
+    assert once.time == single.time == 30 * 0.1  # the sum of 30 steps is 3.0000000000000013
+    assert once.q["hinge"][0] == single.q["hinge"][0]
+
+
 # --- views --------------------------------------------------------------------------------------------------------
 def test_views_share_the_memory_of_the_state():
     sim = mbsim.Simulation(load(SWING))

@@ -25,7 +25,7 @@ from multibody_cli.knots import knots_of
 from multibody_cli.limits import limit_of
 from multibody_cli.linalg.vectors import add_scaled, copy
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
-from multibody_cli.methods.contract import Dynamics, Integrator, Report, Status, StepControl, Stepper
+from multibody_cli.methods.contract import Dynamics, Integrator, Report, Status, StepControl, Stepper, time_after
 from multibody_cli.methods.integrators.vectors import is_finite
 from multibody_cli.methods.tableau import EmbeddedPair
 from multibody_cli.model import Floats, State, System, Tree
@@ -297,7 +297,7 @@ class AdaptiveStepper:
 
     def step(self, state: State, count: int) -> Report | None:
         """Advance the state by `count` steps of the step control; return None, or a report if a step failed."""
-        report = self.advance(state, float(state.time[0]) + count * self._control.step)
+        report = self.advance(state, time_after(float(state.time[0]), self._control.step, count))
         return None if report.status is Status.OK else report
 
     def take_part(self, state: State, length: float) -> Report:
