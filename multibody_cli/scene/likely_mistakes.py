@@ -16,7 +16,9 @@ TURN = 2.0 * math.pi
 def likely_mistakes(scene: SceneSpec, data: dict[str, Any]) -> Iterator[tuple[NodePath, str]]:
     """Yield places of a scene with the probable mistakes there; `data` is the scene as it is written."""
     yield from _angles_in_degrees(scene, data)
-    yield from _entries_in_degrees(data, (), _angles(scene))
+    angles = _angles(scene)
+    yield from _targets_in_degrees(scene, data, angles)
+    yield from _entries_in_degrees(data, (), angles)
     yield from _bodies_that_nothing_holds(scene)
 
 
@@ -43,6 +45,14 @@ def _angles(scene: SceneSpec) -> set[str]:
         found |= {f"{name}/{k}" for k in angles}
         found |= {name} if angles and len(joint.coordinates) == 1 else set()
     return found
+
+
+def _targets_in_degrees(scene: SceneSpec, data: dict[str, Any], angles: set[str]) -> Iterator[tuple[NodePath, str]]:
+    """Yield the targets of actuators on these coordinates, and their bounds, in whole numbers beyond a turn."""
+    for name, actuator in scene.actuators.items():
+        fields = [field for field, dimension in actuator.DIMENSIONS.items() if dimension == "position"]
+        for field in fields if actuator.joint in angles else []:
+            yield from _in_degrees(data["actuators"][name].get(field), ("actuators", name, field))
 
 
 def _entries_in_degrees(data: Any, path: NodePath, angles: set[str]) -> Iterator[tuple[NodePath, str]]:

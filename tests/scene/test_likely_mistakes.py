@@ -55,6 +55,19 @@ def test_a_range_of_an_angle_in_whole_numbers_beyond_a_turn():
     assert warnings_of(other="", more=slide + PATHS.replace("COORDINATE", "slide")) == []
 
 
+SERVOS = "actuators: {servo: {type: position, joint: JOINT, kp: 9, target: TARGET}}\n"
+
+
+def test_a_target_of_a_servo_of_an_angle_in_whole_numbers_beyond_a_turn():
+    (warning,) = warnings_of(more=SERVOS.replace("JOINT", "hinge").replace("TARGET", "45"))
+    assert warning.endswith(": actuators.servo.target: 45 rad is 7.16 turns; did you mean `45 deg`?")
+    (warning,) = warnings_of(more=SERVOS.replace("JOINT", "hinge").replace("TARGET", "1, input_limits: [-90, 3]"))
+    assert warning.endswith(": actuators.servo.input_limits[0]: -90 rad is 14.3 turns; did you mean `-90 deg`?")
+    assert warnings_of(more=SERVOS.replace("JOINT", "hinge").replace("TARGET", "45*t")) == []
+    slide = "  slide: {type: prismatic, parent: arm, child: other, axis: [0, 1, 0]}\n"
+    assert warnings_of(other="", more=slide + SERVOS.replace("JOINT", "slide").replace("TARGET", "45")) == []
+
+
 NOT_IN_DEGREES = (
     *(", q: 90 deg", ", q: 6", ", q: 31.4159", ", q: -6", ", v: 90"),
     *(", limits: [-1, 3]", ", limits: [-.inf, 3]"),
