@@ -121,11 +121,15 @@ def parts(G: Floats) -> Iterator[tuple[Flags, Flags]]:
         left &= ~own
 
 
+def row_lengths(G: Floats) -> Floats:
+    """Return the lengths (m,) of the rows of a matrix (m, n), infinite for rows of round-off: divided, they are 0."""
+    lengths: Floats = np.linalg.norm(G, axis=1)
+    return np.where(lengths > ROUND_OFF * lengths.max(initial=0.0), lengths, np.inf)
+
+
 def null_space(G: Floats) -> Floats:
     """Return an orthonormal basis of the null space of a matrix (m, n), as columns; rows of round-off count as 0."""
-    lengths = np.linalg.norm(G, axis=1, keepdims=True)
-    effective = lengths[:, 0] > ROUND_OFF * lengths.max()
-    _, sizes, directions = np.linalg.svd(G[effective] / lengths[effective])
+    _, sizes, directions = np.linalg.svd(G / row_lengths(G)[:, None])
     return np.asarray(directions[np.count_nonzero(sizes > ROUND_OFF * sizes.max(initial=0.0)) :].T)
 
 

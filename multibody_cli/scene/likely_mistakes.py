@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from multibody_cli.joints.spec import WORLD
@@ -49,7 +49,8 @@ def _angles(scene: SceneSpec) -> set[str]:
 
 def _targets_in_degrees(scene: SceneSpec, data: dict[str, Any], angles: set[str]) -> Iterator[tuple[NodePath, str]]:
     """Yield the targets of actuators on these coordinates, and their bounds, in whole numbers beyond a turn."""
-    for name, actuator in scene.actuators.items():
+    actuators: Mapping[str, Any] = scene.actuators
+    for name, actuator in actuators.items():
         fields = [field for field, dimension in actuator.DIMENSIONS.items() if dimension == "position"]
         for field in fields if actuator.joint in angles else []:
             yield from _in_degrees(data["actuators"][name].get(field), ("actuators", name, field))

@@ -15,7 +15,7 @@ import numpy as np
 
 from multibody_cli.constraint_solver.projection import compute_velocity_residuals
 from multibody_cli.constraint_solver.solver import update_kinematics
-from multibody_cli.initial.linearized_motion import Linearization
+from multibody_cli.initial.linearized_motion import Linearization, row_lengths
 from multibody_cli.kernel import Floats
 from multibody_cli.kernel.dual_numbers import Dual, duals, slopes_of, with_duals
 from multibody_cli.methods.contract import Dynamics
@@ -112,7 +112,7 @@ class _DualMotion:
         self._holonomic = self._equality & (rows["holonomic"] == 1)
         self._work.rows["active"][self._equality] = 1
         self._sizes = 1.0 / np.sqrt(np.diag(linear.M))
-        self._lengths = np.maximum(np.linalg.norm(linear.G * self._sizes, axis=1), 1e-300)
+        self._lengths = row_lengths(linear.G * self._sizes)
 
     def derivatives(self) -> tuple[Floats, Floats, Floats]:
         """Return the derivatives of q, v and a."""

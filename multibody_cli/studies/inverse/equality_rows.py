@@ -14,7 +14,7 @@ import numpy as np
 from multibody_cli.constraint_solver.projection import compute_velocity_residuals
 from multibody_cli.constraint_solver.solver import update_kinematics
 from multibody_cli.implicit.linearization import compute_constraint_jacobian, compute_row_accelerations
-from multibody_cli.initial.linearized_motion import null_space
+from multibody_cli.initial.linearized_motion import null_space, row_lengths
 from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model, State
 from multibody_cli.tree.workspace import Work, workspace_for
@@ -61,10 +61,16 @@ class EqualityRows:
         else:
             update_kinematics(self._system, state.time[0], state.q, state.v, state.a, self.work)
         self.G = self._whole[self.equalities()][:, self.free]
-        scales = self.scales[self.free]
-        basis = null_space(self.G * scales) if len(self.G) else np.eye(len(scales))
+        basis = null_space(self._scaled()) if len(self.G) else np.eye(len(self.free))
         self.N = np.zeros((self.n, basis.shape[1]))
-        self.N[self.free] = scales[:, None] * basis
+        self.N[self.free] = self.scales[self.free, None] * basis
+
+    def _scaled(self) -> Floats:
+        """Return the Jacobian (m, free) relative to the rows of a body that turns by 1 rad or moves by one length."""
+        return np.asarray(self._weights()[:, None] * self.G * self.scales[self.free])
+
+    def _weights(self) -> Floats:
+        return np.asarray(self._system.rows["weight"][self.equalities()])
 
     def limits(self) -> tuple[Floats, Floats]:
         """Return the Jacobian (l, n) and the values (l,) of the one-sided rows at positions, which are 0 or more."""
@@ -102,10 +108,12 @@ class EqualityRows:
 
     def particular(self, values: Floats) -> Floats:
         """Return -G^+ g (n,), the least rates that satisfy rows with the values g (m,)."""
-        found, scales = np.zeros(self.n), self.scales[self.free]
+        found = np.zeros(self.n)
         if len(self.G):
-            sizes = np.linalg.norm(self.G * scales, axis=1) + 1e-300
-            found[self.free] = -scales * np.linalg.lstsq(self.G * scales / sizes[:, None], values / sizes, 1e-10)[0]
+            G = self._scaled()
+            sizes = row_lengths(G)
+            least = np.linalg.lstsq(G / sizes[:, None], self._weights() * values / sizes, 1e-10)[0]
+            found[self.free] = -self.scales[self.free] * least
         return found
 
     def equalities(self) -> Flags:
