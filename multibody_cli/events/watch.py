@@ -224,7 +224,7 @@ class Watch:
             if first is None:
                 self.phase.behind.restore()
                 return values
-            report = self._move(first.length)
+            report = self._move(self._acts_after(first, end - start))
             spec = self._specs[first.event]
             if spec.end:
                 self.record.ended_by = self._names[first.event]
@@ -232,7 +232,7 @@ class Watch:
             self._act(self._names[first.event], spec, report)
             self.record.signs[first.event] = 0.0  # it occurs once in a step
             start, report = float(state.time[0]), self._report
-            if end - start > ROUND_OFF * self._step:
+            if end - start > self.phase.method.shortest_part * self._step:
                 self.phase.before.take()
                 report = self.phase.method.take_part(state, end - start)
                 if report.status is not Status.OK:
@@ -282,6 +282,17 @@ class Watch:
             return end if np.isnan(found) else found
 
         return Crossing(brentq(value, 0.0, length, xtol=2.0**-52 * length, rtol=2.0**-50), k, sign)
+
+    def _acts_after(self, crossing: Crossing, length: float) -> float:
+        """Return the length of the part of a step of a length, s, after which an event acts.
+
+        A part that the method cannot take is none: the event acts at the start or at the end of the step, unless it
+        ends the run there.
+        """
+        shortest, part = self.phase.method.shortest_part * self._step, crossing.length
+        if self._specs[crossing.event].end or shortest <= part <= length - shortest:
+            return part
+        return length if part > shortest else 0.0
 
     def _move(self, length: float) -> Report:
         """Move the state from the start of the step by a shortened step, s."""

@@ -42,6 +42,14 @@ IMPLICIT_INTEGRATORS = {
 """The integrators with `implicit_forces`, by their order."""
 
 
+SHORTEST_PART = 2.0**-20
+"""Shortest part of a step that an event divides, relative to the step.
+
+Mean rates are differences of positions over the length of the part, so that their round-off, and that of impulses,
+grows as it shrinks.  At this length, it is as large as the error of an event that acts at the end of the step instead.
+"""
+
+
 class VariationalOptions(Spec):
     """Options of variational steps and of their root finder."""
 
@@ -201,7 +209,8 @@ class VariationalKind(Immutable):
         forces = implicit_forces_for(*sizes) if given.implicit_forces else explicit_forces(stepped, work)
         step = step_workspace_for(*sizes, settings, forces, solver)
         scratch = (step, np.zeros_like(state.ledger), contact_work)
-        stepper = FixedStepper(self.stepping(system, given), system, work, scratch, control, lambda *_: at_knots)
+        take = self.stepping(system, given)
+        stepper = FixedStepper(take, system, work, scratch, control, lambda *_: at_knots, SHORTEST_PART)
         diagnose = partial(with_variational_steps, step=step, has_contacts=bool(system.contacts))
         return Method(model, state, dynamics, stepper, work, contact_work, control.step, add_diagnostics=diagnose)
 

@@ -208,7 +208,13 @@ All of it is one call of compiled code.  It returns the number of filled rows, a
 
 
 class Stepper(Protocol):
-    """An integrator bound to one model: advances a state from output to output."""
+    """An integrator bound to one model: advances a state from output to output.
+
+    `shortest_part` is the length relative to a step below which `take_part` serves no purpose: the state at the end of
+    such a part would be that at its start but for round-off, or less accurate.
+    """
+
+    shortest_part: float
 
     def advance(self, state: State, until: float) -> Report:
         """Advance the state to the time `until`."""

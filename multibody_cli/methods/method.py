@@ -113,6 +113,11 @@ class Method:
         return completion(self.dynamics, self._update_work)
 
     @property
+    def shortest_part(self) -> float:
+        """The shortest part of a step that an event divides, relative to the step."""
+        return self._stepper.shortest_part
+
+    @property
     def repeats(self) -> bool:
         """Whether steps can be taken again from a copy of the state: without controllers of other programs."""
         return not (self._sampler and self._sampler.external)

@@ -12,7 +12,7 @@ velocity.
 
 from __future__ import annotations
 
-from multibody_cli.constraint_solver.solver import zero_rhs
+from multibody_cli.constraint_solver.solver import update_rates, zero_rhs
 from multibody_cli.constraints.reduction import update_dependent_coordinates
 from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
 from multibody_cli.joints.motion import prescribe
@@ -50,6 +50,8 @@ def start_of_step_contacts(system, work, contact_work, step, state, powers, t, h
     Return False if there are too many contacts.
     """
     rate, moved, q, v = step.rate, step.q, state.q, state.v
+    update_rates(system, t, q, v, state.a, work)  # those of the end of a step have the round-off of its changes
+    restore_start_multipliers(work, step.constrained.row_states)
     write_applied_impulses(step.discrete_motions, h, work.wrenches)
     for j in range(len(v)):
         work.impulse[j] = h * step.tau[j]
@@ -83,6 +85,15 @@ def start_of_step_contacts(system, work, contact_work, step, state, powers, t, h
     clear_contact_forces(work)
     add_impulses(step.discrete_motions, work.wrenches)
     return True
+
+
+@kernel
+def restore_start_multipliers(work, row_states):
+    """Restore the multipliers of one-sided rows that the forces at the start include; others are impulses by now."""
+    for k in range(len(work.special_rows)):
+        row = work.rows[work.special_rows[k]]
+        if row.one_sided:
+            row.multiplier = row_states[work.special_rows[k]].start_multiplier
 
 
 @kernel

@@ -47,6 +47,7 @@ from multibody_cli.spatial.products import (
     ZERO,
     cross,
     dot,
+    no_force,
     outer,
     power,
     shift_force,
@@ -213,15 +214,22 @@ def momentum_at_start(link, body, discrete_motion):
 
 
 @kernel
-def store_body_residuals(links, discrete_motions, wrenches) -> float:
-    """Store the residual impulses of the free bodies; return the largest absolute component, N s or N m s."""
+def store_body_residuals(links, columns, discrete_motions, wrenches) -> float:
+    """Store the residual impulses of the free bodies; return the largest absolute component, N s or N m s.
+
+    Those of points, plane and affine bodies are along their motion subspaces, whose columns are orthonormal.
+    """
     largest = 0.0
     for i in range(1, len(links)):
-        if links[i].nv == 6:
-            w = load_force(wrenches[i])
-            store(discrete_motions[i].residual_t, w.t)
-            store(discrete_motions[i].residual_f, w.f)
-            largest = max(largest, abs(w.t.x), abs(w.t.y), abs(w.t.z), abs(w.f.x), abs(w.f.y), abs(w.f.z))
+        w = load_force(wrenches[i])
+        if links[i].nv < 6:
+            W, w = w, no_force()
+            for j in range(links[i].iv, links[i].iv + links[i].nv):
+                S = column_of(columns[j])
+                w = w + power(S, W) * Force(S.w, S.v)
+        store(discrete_motions[i].residual_t, w.t)
+        store(discrete_motions[i].residual_f, w.f)
+        largest = max(largest, abs(w.t.x), abs(w.t.y), abs(w.t.z), abs(w.f.x), abs(w.f.y), abs(w.f.z))
     return largest
 
 

@@ -108,6 +108,13 @@ MIN_RATIO = 0.05
 RIQN converges at a constant rate, which the first correction may hide when it is much larger than the second.
 """
 
+MAX_GROWTH = 8.0
+"""Largest length of a step, relative to the last one, to which the error of the guess there is extrapolated.
+
+The round-off of the error grows with the square of the ratio.  A step that an event divides may have a part of 1e-12 of
+its length, from which the guess for the next step would be 1e15 times the rates.
+"""
+
 VIOLATION_FACTOR = 1e3
 """Largest accepted error of a constraint row, relative to that of the coordinates and round-off."""
 
@@ -147,14 +154,15 @@ def guess_rates(step, v, h):
     extrapolated guess adds the error of ig3 in the previous step, and is one order better.  For first_kick = 1/2, ig3
     is the semi-implicit step of Lee et al. up to O(h^2), since v is then the rate of the previous step plus h a / 2.
     """
-    guess, rate, a, extrapolation = step.settings.guess, step.rate, step.a, step.extrapolation
+    guess, rate, a, last = step.settings.guess, step.rate, step.a, step.last_length[0]
+    growth = (h / last) ** 2 if abs(h) <= MAX_GROWTH * abs(last) else 0.0
     for j in range(len(v)):
         if guess == IG1:
             rate[j] = 0.0
         elif guess == IG3:
             rate[j] = v[j] + 0.5 * h * a[j]
         elif guess == EXTRAPOLATED:
-            rate[j] = v[j] + 0.5 * h * a[j] + h * h * extrapolation[j]
+            rate[j] = v[j] + 0.5 * h * a[j] + growth * step.guess_error[j]
 
 
 # --- DRNEA: Alg. 2 ------------------------------------------------------------------------------------------------
@@ -312,7 +320,7 @@ def carry_over_residual(system, work, step, h):
     apply_primary_impulses(work, constrained)
     transfer_impulses_to_bodies(tree, work)
     if step.settings.maximal:  # impulses act on bodies only
-        largest = store_body_residuals(tree.links, step.discrete_motions, work.wrenches)
+        largest = store_body_residuals(tree.links, work.columns, step.discrete_motions, work.wrenches)
     else:
         drnea_inward_pass(tree, work, step.residual_carry_over)
         clear_loop_coordinates(tree, step.residual_carry_over)
@@ -330,8 +338,9 @@ def complete_step(system, work, step, state, powers, t, h) -> bool:
     store_armature_momenta(tree, step, step.rate)
     copy(step.q, q)
     for j in range(len(v)):
-        step.extrapolation[j] = (step.rate[j] - v[j] - 0.5 * h * step.a[j]) / (h * h)
+        step.guess_error[j] = step.rate[j] - v[j] - 0.5 * h * step.a[j]
         v[j] = order * step.rate[j] - (order - 1.0) * v[j]
+    step.last_length[0] = h
     recentre(tree, q, v)
     if act_within_step(step.forces):
         evaluate_explicitly(system, work)
@@ -372,7 +381,8 @@ def begin_first_step(system, work, step, t, q, v, a, powers):
     begin_rows(work, step.constrained)
     for j in range(len(v)):
         step.rate[j] = v[j]
-        step.residual_carry_over[j] = step.extrapolation[j] = 0.0
+        step.residual_carry_over[j] = 0.0
+    step.last_length[0] = 0.0
     step.joint_friction.slip_changes[:] = 0.0
     add_drive_powers(system, work, step, t, q, v, powers)
 

@@ -161,7 +161,8 @@ class StepWorkspace(NamedTuple):
     armature_momentum: Annotated[Floats, "n"]  # of the armatures at the start
     impulse: Annotated[Floats, "n"]  # impulses applied to the coordinates in this step
     a: Annotated[Floats, "n"]  # accelerations at the start
-    extrapolation: Annotated[Floats, "n"]  # error of the guess ig3: (mean rates of the last step - v - h a / 2) / h^2
+    guess_error: Annotated[Floats, "n"]  # of ig3 in the last step: its mean rates - v - h a / 2
+    last_length: Annotated[Floats, 1]  # length h of the last step, s; 0 before the first one
     start_powers: Annotated[Floats, "na"]  # power of each energy account at the start
     powers: Annotated[Floats, "na"]  # scratch
     momentum: Annotated[Floats, 6]  # of the last step: linear, and angular about the world's origin

@@ -94,6 +94,50 @@ def test_steps_of_an_adaptive_integrator_end_at_multiples_whatever_the_calls(eve
     assert once.q["hinge"][0] == single.q["hinge"][0]
 
 
+PRESSED = """
+mbsim: 1
+gravity: [0.3, -0.2, -9.81]
+world: {shapes: [{type: plane, normal: [0.05, -0.1, 1]}]}
+contacts: {friction: 0.4, restitution: 0.5, overlap: exclude}
+bodies:
+  b0:
+    {mass: 0.31, shapes: [{type: cylinder, position: [-0.014, -0.008, 0.003],
+      rotation: {quaternion: [-0.6, 0.4, 0.35, -0.6]}, radius: 0.034, length: 0.096}], position: [0, 0, 0.32],
+      rotation: {quaternion: [-0.31, -0.65, 0.66, 0.24]},
+      velocity: {linear: [0.057, -0.13, -1.51], angular: [2.74, -2.89, -2.07]}}
+  b1:
+    {mass: 0.38, shapes: [{type: ellipsoid, position: [0.009, -0.01, 0.006],
+      rotation: {quaternion: [0.71, 0.42, -0.56, 0.08]}, radii: [0.097, 0.081, 0.076]}]}
+  b2:
+    {mass: 0.69, shapes: [{type: box, position: [0.004, 0.007, 0.011],
+      rotation: {quaternion: [-0.11, 0.46, 0.51, 0.72]}, size: [0.099, 0.11, 0.12]}], position: [1, 0.1, 0.27],
+      velocity: {linear: [-0.8, 0.1, -1], angular: [1.3, -1.08, -1.09]}}
+joints:
+  hinge:
+    {type: revolute, parent: b0, child: b1, axis: [0.19, 0.27, 0.93], limits: [-0.05, 0.04],
+      origin: {position: [-0.092, -0.056, 0.066], rotation: {quaternion: [-0.91, -0.35, -0.05, 0.21]}},
+      child_origin: {position: [-0.11, -0.05, -0.045], rotation: {quaternion: [0.89, -0.26, 0.24, 0.27]}}}
+springs:
+  rope:
+    {between: [{body: b1, point: [0.043, -0.036, -0.025]}, {body: b2, point: [-0.062, -0.073, 0.07]}], stiffness: 300,
+      damping: 1, rest_length: [0, 0.25]}
+simulation: {duration: 0.1 s, step: 1 ms}
+"""
+
+
+@pytest.mark.parametrize("method", ["variational", "variational_maximal"])
+def test_a_limit_that_is_pressed_when_a_body_hits_the_ground(method):
+    """A taut rope presses the limit.  Its multiplier is a force, wherever a call ended before."""
+    scene = load(PRESSED, {"simulation.method": method})
+    motions = []
+    for count in (100, 10, 1):
+        sim = mbsim.Simulation(scene)
+        for _ in range(100 // count):
+            sim.step(count)
+        motions.append((sim.q[...].tolist(), sim.v[...].tolist()))
+    assert motions[0] == motions[1] == motions[2]
+
+
 # --- views --------------------------------------------------------------------------------------------------------
 def test_views_share_the_memory_of_the_state():
     sim = mbsim.Simulation(load(SWING))

@@ -124,6 +124,49 @@ def test_a_clutch_that_engages_and_opens(method):
     assert not torque[~both].any()
 
 
+@by_all_methods
+@pytest.mark.parametrize("step", [5e-4, 2.5e-4])
+def test_a_clutch_that_engages_at_the_end_of_a_step(method, step):
+    """The rest of the step is round-off, from which nothing may be extrapolated to the next one."""
+    scene = CLUTCH.replace("2.00005", "2.005").replace("step: 1 ms", f"step: {step}")
+    trajectory = run(scene, f"simulation.method={method}", *ORDER.get(method, ()))
+    opened = 0.2005 + math.log(4.0 / 3.5) * 5.0 / 0.5
+    np.testing.assert_allclose(trajectory.events.time, [0.2005, opened], atol=1e-7 if method in ORDER else ROUND_OFF)
+    assert final(trajectory, "joints/crank/v") == pytest.approx(3.5, rel=1e-7 if method in ORDER else 1e-12)
+
+
+THROWN = """
+mbsim: 1
+bodies:
+  heavy: {kind: point, mass: 0.6, position: [-0.2, 0, 1], velocity: {linear: [1, -0.8, 3]}}
+  light: {kind: point, mass: 0.3, position: [0.4, 0, 1], velocity: {linear: [1, 1.6, 3]}}
+  board:
+    {kind: planar, mass: 0.5, shapes: [{type: box, size: [0.3, 0.2, 0.1]}], position: [2, 0, 1],
+      velocity: {linear: [1, 0, 0]}}
+constraints: {rod: {type: distance, between: [{body: heavy}, {body: light}], length: 0.6}}
+events: {nothing: {when: t - INSTANT, set: {constraints.rod.length: 0.6}}}
+simulation: {duration: 30 ms, step: 1 ms}
+output: {every: 30 ms}
+"""
+
+
+@by_all_methods
+@pytest.mark.parametrize("offset", [1e-16, -1e-16, 1e-14, -1e-14, 1e-12, -1e-12, 1e-9, 1e-7])
+def test_an_event_close_to_the_end_of_a_step_has_no_effect_of_its_own(method, offset):
+    """Mean rates over a part of a step of that length are round-off, which the momenta must not contain.
+
+    The center of mass of both points has a parabola for its path, and the angular momentum about it is 0.48 kg m2/s.
+    """
+    scene = THROWN.replace("INSTANT", repr(0.02 + offset))
+    trajectory = run(scene, f"simulation.method={method}", *ORDER.get(method, ()))
+    velocity = trajectory.channel("bodies/linear_velocity").values[-1]
+    np.testing.assert_allclose((2.0 * velocity[0] + velocity[1]) / 3.0, [1.0, 0.0, 3.0 - 9.81 * 0.03], atol=1e-10)
+    position = trajectory.channel("bodies/position").values[-1]
+    momentum = 0.2 * np.cross(position[1] - position[0], velocity[1] - velocity[0])
+    np.testing.assert_allclose(momentum, [0.0, 0.0, 0.2 * 0.6 * 2.4], atol=1e-10)
+    np.testing.assert_allclose(velocity[2][0], 1.0, atol=1e-10)
+
+
 CRANE = """
 mbsim: 1
 gravity: [0, 0, -10]

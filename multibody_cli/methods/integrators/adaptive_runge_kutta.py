@@ -275,6 +275,8 @@ def interpolate(scratch, theta, y):
 class AdaptiveStepper:
     """A pair bound to one model."""
 
+    shortest_part = 2.0**-40
+
     def __init__(self, advance: Kernel, system: System, work: Work, scratch: Scratch, control: StepControl) -> None:
         self._advance = advance
         self._system = system

@@ -32,7 +32,9 @@ class FixedStepper:
         scratch: tuple[Any, ...],
         control: StepControl,
         at_knots: AtKnots = divided_steps,
+        shortest_part: float = 2.0**-40,
     ) -> None:
+        self.shortest_part = shortest_part
         self._kernel = take
         self._at_knots = at_knots(system, control.step, control.end)
         self._system = self._at_knots.system if self._at_knots else system
