@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from multibody_cli.actuators.contract import ActuatorSpec
 from multibody_cli.joints.spec import WORLD
 from multibody_cli.nodes import NodePath
 from multibody_cli.scene.schema import SceneSpec, between_bodies
@@ -49,11 +50,10 @@ def _angles(scene: SceneSpec) -> set[str]:
 
 def _targets_in_degrees(scene: SceneSpec, data: dict[str, Any], angles: set[str]) -> Iterator[tuple[NodePath, str]]:
     """Yield the targets of actuators on these coordinates, and their bounds, in whole numbers beyond a turn."""
-    actuators: Mapping[str, Any] = scene.actuators
-    for name, actuator in actuators.items():
-        fields = [field for field, dimension in actuator.DIMENSIONS.items() if dimension == "position"]
-        for field in fields if actuator.joint in angles else []:
-            yield from _in_degrees(data["actuators"][name].get(field), ("actuators", name, field))
+    for name, actuator in scene.actuators.items():
+        if isinstance(actuator, ActuatorSpec) and actuator.joint in angles:
+            for field in (one for one, dimension in actuator.DIMENSIONS.items() if dimension == "position"):
+                yield from _in_degrees(data["actuators"][name].get(field), ("actuators", name, field))
 
 
 def _entries_in_degrees(data: Any, path: NodePath, angles: set[str]) -> Iterator[tuple[NodePath, str]]:
