@@ -108,11 +108,11 @@ MIN_RATIO = 0.05
 RIQN converges at a constant rate, which the first correction may hide when it is much larger than the second.
 """
 
-MAX_GROWTH = 8.0
+MAX_GROWTH = 16.0
 """Largest length of a step, relative to the last one, to which the error of the guess there is extrapolated.
 
 The round-off of the error grows with the square of the ratio.  A step that an event divides may have a part of 1e-12 of
-its length, from which the guess for the next step would be 1e15 times the rates.
+its length, from which the guess for the next step would be 1e15 times the rates.  Stages of order 6 grow by 9.7.
 """
 
 VIOLATION_FACTOR = 1e3
