@@ -32,7 +32,7 @@ import numpy as np
 from multibody_cli.escaping import path_component
 from multibody_cli.events.conditions import Conditions
 from multibody_cli.events.phase import Changes, Make, Phase
-from multibody_cli.methods.contract import Recording, Report, Status
+from multibody_cli.methods.contract import SHORTEST_PART, Recording, Report, Status
 from multibody_cli.methods.method import Method
 from multibody_cli.model import Account, Floats, Integers, Model, State
 from multibody_cli.output.carried_state import Snapshot
@@ -46,9 +46,6 @@ SIGNS = {"rising": (1,), "falling": (-1,), "either": (1, -1)}
 
 LARGEST_CHANGE = 0.02
 """Largest displacement at an event, relative to the length of the mechanism, and largest rotation, rad."""
-
-ROUND_OFF = 2.0**-40
-"""Length of a shortened step, relative to the step, below which the state stays."""
 
 
 class Crossing(NamedTuple):
@@ -297,7 +294,7 @@ class Watch:
     def _move(self, length: float) -> Report:
         """Move the state from the start of the step by a shortened step, s."""
         self.phase.before.restore()
-        if length < ROUND_OFF * self._step:
+        if length < SHORTEST_PART * self._step:
             return self._report
         report = self.phase.method.take_part(self._state, length)
         if report.status is not Status.OK:
@@ -311,7 +308,7 @@ class Watch:
         """
         first: Crossing | None = None
         for crossing in crossings:
-            if first is not None and crossing.length - first.length > ROUND_OFF * self._step:
+            if first is not None and crossing.length - first.length > SHORTEST_PART * self._step:
                 break
             spec = self._specs[crossing.event]
             self.record.rows.append((crossing.event, start + crossing.length, crossing.sign))

@@ -98,8 +98,7 @@ def motions(G: Floats, sizes: Floats | None = None) -> Floats:
 
     It is orthonormal, also in coordinates of other sizes (n,) than those of the rows.  Rows of round-off count as 0.
     """
-    basis, lengths = [], np.linalg.norm(G, axis=1)
-    G = G[lengths > ROUND_OFF * lengths.max(initial=0.0)]
+    basis, G = [], G[np.isfinite(row_lengths(G))]
     for columns, rows in parts(G):
         own = null_space(G[np.ix_(rows, columns)]) if rows.any() else np.eye(int(np.count_nonzero(columns)))
         if sizes is not None:

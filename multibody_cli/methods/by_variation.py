@@ -42,7 +42,7 @@ IMPLICIT_INTEGRATORS = {
 """The integrators with `implicit_forces`, by their order."""
 
 
-SHORTEST_PART = 2.0**-20
+SHORTEST_VARIATIONAL_PART = 2.0**-20
 """Shortest part of a step that an event divides, relative to the step.
 
 Mean rates are differences of positions over the length of the part, so that their round-off, and that of impulses,
@@ -210,7 +210,7 @@ class VariationalKind(Immutable):
         step = step_workspace_for(*sizes, settings, forces, solver)
         scratch = (step, np.zeros_like(state.ledger), contact_work)
         take = self.stepping(system, given)
-        stepper = FixedStepper(take, system, work, scratch, control, lambda *_: at_knots, SHORTEST_PART)
+        stepper = FixedStepper(take, system, work, scratch, control, lambda *_: at_knots, SHORTEST_VARIATIONAL_PART)
         diagnose = partial(with_variational_steps, step=step, has_contacts=bool(system.contacts))
         return Method(model, state, dynamics, stepper, work, contact_work, control.step, add_diagnostics=diagnose)
 

@@ -207,11 +207,15 @@ All of it is one call of compiled code.  It returns the number of filled rows, a
 """
 
 
+SHORTEST_PART = 2.0**-40
+"""Length of a part of a step, relative to the step, below which the state at its end is that at its start."""
+
+
 class Stepper(Protocol):
     """An integrator bound to one model: advances a state from output to output.
 
-    `shortest_part` is the length relative to a step below which `take_part` serves no purpose: the state at the end of
-    such a part would be that at its start but for round-off, or less accurate.
+    Events act at the ends of a step that are closer than `shortest_part`, relative to the step: `SHORTEST_PART`, or
+    more where round-off in shorter parts is larger than the error of that.
     """
 
     shortest_part: float

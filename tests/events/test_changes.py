@@ -155,7 +155,7 @@ output: {every: 30 ms}
 def test_an_event_close_to_the_end_of_a_step_has_no_effect_of_its_own(method, offset):
     """Mean rates over a part of a step of that length are round-off, which the momenta must not contain.
 
-    The center of mass of both points has a parabola for its path, and the angular momentum about it is 0.48 kg m2/s.
+    The center of mass of both points has a parabola for its path, and the angular momentum about it is 0.288 kg m2/s.
     """
     scene = THROWN.replace("INSTANT", repr(0.02 + offset))
     trajectory = run(scene, f"simulation.method={method}", *ORDER.get(method, ()))

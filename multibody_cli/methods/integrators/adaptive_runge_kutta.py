@@ -25,7 +25,16 @@ from multibody_cli.knots import knots_of
 from multibody_cli.limits import limit_of
 from multibody_cli.linalg.vectors import add_scaled, copy
 from multibody_cli.method_kernels import evaluate, evaluate_projected, project_onto_constraints
-from multibody_cli.methods.contract import Dynamics, Integrator, Report, Status, StepControl, Stepper, time_after
+from multibody_cli.methods.contract import (
+    SHORTEST_PART,
+    Dynamics,
+    Integrator,
+    Report,
+    Status,
+    StepControl,
+    Stepper,
+    time_after,
+)
 from multibody_cli.methods.integrators.vectors import is_finite
 from multibody_cli.methods.tableau import EmbeddedPair
 from multibody_cli.model import Floats, State, System, Tree
@@ -275,7 +284,7 @@ def interpolate(scratch, theta, y):
 class AdaptiveStepper:
     """A pair bound to one model."""
 
-    shortest_part = 2.0**-40
+    shortest_part = SHORTEST_PART
 
     def __init__(self, advance: Kernel, system: System, work: Work, scratch: Scratch, control: StepControl) -> None:
         self._advance = advance

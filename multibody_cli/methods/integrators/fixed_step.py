@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multibody_cli.kernel import Kernel, bound_kernel
-from multibody_cli.methods.contract import Recording, Report, Status, StepControl
+from multibody_cli.methods.contract import SHORTEST_PART, Recording, Report, Status, StepControl
 from multibody_cli.methods.integrators.at_knots import AtKnots, divided_steps
 from multibody_cli.methods.recording import record_steps
 from multibody_cli.methods.sampling import FRESH, SINCE, START, TAKEN, Prepared, take_sampled_steps
@@ -32,7 +32,7 @@ class FixedStepper:
         scratch: tuple[Any, ...],
         control: StepControl,
         at_knots: AtKnots = divided_steps,
-        shortest_part: float = 2.0**-40,
+        shortest_part: float = SHORTEST_PART,
     ) -> None:
         self.shortest_part = shortest_part
         self._kernel = take
