@@ -122,6 +122,21 @@ def test_a_limit_releases_a_body_under_an_outward_force(method: str) -> None:
     assert run.joint("lift", "coordinates")[0] == pytest.approx(rise, rel=2e-3)
 
 
+@pytest.mark.parametrize("finder", ["riqn", "newton"])
+@both_methods
+def test_limits_that_are_reached_in_consecutive_steps_have_responses_of_their_own(method: str, finder: str) -> None:
+    """A body of 1 kg and one of 1000 kg rebound one step apart: a step has the Delassus matrix of its own rows."""
+    inertia = {"principal": [1.0, 1.0, 1.0]}
+    bodies = {"light": {"mass": 1.0, "inertia": inertia}, "heavy": {"mass": 1000.0, "inertia": inertia}}
+    limit = {"type": "prismatic", "axis": [1, 0, 0], "limits": [None, 0.0], "restitution": 1, "v": 1.0}
+    joints = {"a": {**limit, "child": "light", "q": -0.0105}, "b": {**limit, "child": "heavy", "q": -0.0115}}
+    run = stepped({"gravity": [0, 0, 0], "bodies": bodies, "joints": joints}, method, 0.001, root_finder=finder)
+    run.advance(0.02)
+    for name, start in (("a", 0.0105), ("b", 0.0115)):
+        assert run.joint(name, "velocity")[0] == pytest.approx(-1.0, abs=1e-10)
+        assert run.joint(name, "coordinates")[0] == pytest.approx(start - 0.02, abs=1e-3)
+
+
 # --- searches -----------------------------------------------------------------------------------------------------
 LARGE = 0.3
 """A step in which the double pendulum turns by too much to be found at once."""
