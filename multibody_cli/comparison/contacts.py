@@ -103,6 +103,9 @@ def compare_contacts(
         for path, (ours, theirs) in values.items():
             if path in loads:
                 theirs[redistributed] = ours[redistributed]
+            if path == MODE and NORMAL_IMPULSE in gathered:
+                unloaded = np.maximum(*values[NORMAL_IMPULSE]) <= gathered[NORMAL_IMPULSE].tolerance.atol
+                theirs[unloaded] = ours[unloaded]  # round-off decides the mode of a contact without a load
             gathered[path].add(ours[None], theirs[None], instant)
     if undetermined:
         notes.append(

@@ -47,6 +47,17 @@ def test_a_changed_mode_is_reported_first(run: Path) -> None:
     assert [finding.path for finding in found.first_difference.findings] == ["contacts/mode", "contacts/normal_impulse"]
 
 
+@pytest.mark.parametrize("modes", [(0, 1), (0, 2), (1, 2), (2, 0)])
+@pytest.mark.parametrize(("load", "same"), [(0.0, True), (1e-14, True), (1e-9, True), (2e-9, False), (np.nan, False)])
+def test_the_mode_of_a_contact_without_a_load_is_not_compared(
+    run: Path, modes: tuple[int, int], load: float, same: bool
+) -> None:
+    one, other = ({**EDGE, "mode": mode, "normal_impulse": load} for mode in modes)
+    for loads in ([one, other], [{**one, "normal_impulse": 0.0}, other]):
+        found = compared(run, *([[], [SLIDING, edge], [TOUCH], [SLIDING]] for edge in loads))
+        assert ("contacts/mode" not in [finding.path for finding in found.findings if finding.differs]) == same
+
+
 def test_a_moved_contact_is_reported_with_bodies_and_component(run: Path) -> None:
     moved = {**SLIDING, "point": (1.0, 0.0, 1e-3)}
     found = compared(run, USUAL, [[], [TOUCH, moved, EDGE], [TOUCH], [SLIDING, EDGE]])
