@@ -141,7 +141,7 @@ def _second_variation(found: Statics) -> str:
     if found.stability == "neutral":
         return f"neutral in {counted(one.neutral, 'direction')}"
     if found.stability == "unknown":
-        return f"of unknown stability, since the forces have no potential; {least}"
+        return f"of unknown stability, since the forces have no potential: `mbsim modes` decides it; {least}"
     return f"stable, {least}"
 
 

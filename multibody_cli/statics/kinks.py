@@ -86,6 +86,8 @@ def examine_sides(
     def result(stability: Stability, reason: str = "") -> Sides:
         return Sides(sides[weakest], stiffness, stability, reason)
 
+    if not all(has_potential for _, has_potential in variations):
+        return result("unknown", "the forces have no potential")
     reason = ""
     if rank > MOST:
         reason = f"kinks of forces in more than {MOST} independent directions meet at it"
@@ -96,8 +98,6 @@ def examine_sides(
         return result("unstable", reason)
     if reason:
         return result("unknown", reason)
-    if not all(has_potential for _, has_potential in variations):
-        return result("unknown", "the forces have no potential")
     each = [stability_on_cone(one.K, one.samples, least, G) for one in sides]
     if all(one == "stable" for one in each):
         return result("stable")

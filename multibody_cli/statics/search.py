@@ -93,6 +93,8 @@ class Equilibrium(Immutable, eq=False):
         (nv, k) displacements that belong to them, as columns.
     potential
         Whether the stiffness is symmetric, as that of forces with a potential.
+    circulatory
+        (k, k) antisymmetric part of the stiffness along these displacements; 0 of forces with a potential.
     steps
         Number of steps of Newton's method.
     touched
@@ -115,6 +117,7 @@ class Equilibrium(Immutable, eq=False):
     stiffness: Floats
     directions: Floats
     potential: bool
+    circulatory: Floats
     steps: int
     touched: int = 0
     on_cone: Stability = "stable"
@@ -127,13 +130,11 @@ class Equilibrium(Immutable, eq=False):
         """Stability by the second variation on the admissible displacements; `unknown` without a potential."""
         if self.sides is not None:
             return self.sides.stability
-        if self.touched:
-            return self.on_cone if self.potential else "unknown"
-        if self.unstable:
-            return "unstable"
         if not self.potential:
             return "unknown"
-        return "neutral" if self.neutral else "stable"
+        if self.touched:
+            return self.on_cone
+        return "unstable" if self.unstable else "neutral" if self.neutral else "stable"
 
     @property
     def unstable(self) -> int:
@@ -321,16 +322,15 @@ class Search:
         variation, symmetric = second_variation(found.K, found.samples, least)
         stiffness, axes = variation.eigenvalues(np.eye(len(least)))
         sizes = np.maximum(self._scale(here), np.abs(found.K).max(axis=1, initial=0.0))
-        state = self._forces.state.copy()
-        state.q[:] = here.q
         return Equilibrium(
-            state=state,
+            state=self._forces.state._replace(q=here.q).copy(),
             multipliers=x,
             active=here.balance.active,
             residual=_largest(here.unbalanced / sizes),
             stiffness=stiffness,
             directions=self._whole(N @ axes),
             potential=symmetric,
+            circulatory=np.zeros_like(found.K) if symmetric else 0.5 * axes.T @ (found.K - found.K.T) @ axes,
             steps=self._steps,
             touched=len(touched),
             on_cone=stability_on_cone(found.K, found.samples, least, touched),

@@ -111,6 +111,7 @@ def _at_rest(model: Model, state: State, residual: float, steps: int) -> Equilib
         stiffness=np.zeros(0),
         directions=np.zeros((model.nv, 0)),
         potential=False,
+        circulatory=np.zeros((0, 0)),
         steps=steps,
     )
 

@@ -235,7 +235,7 @@ class StaticProblem:
         if violation := domain_violation(self.model, found.state):
             raise RunFailed(f"no equilibrium: {violation}")
         self._require_steady(found)
-        others = self._beside(found) if found.stability == "unstable" and found.potential else ()
+        others = self._beside(found) if found.stability == "unstable" else ()
         return self._named(found, others)
 
     def _beside(self, found: Equilibrium) -> tuple[Statics, ...]:

@@ -3,12 +3,14 @@
 About an equilibrium, or a steady motion of a tree with prescribed rates, in the coordinates y of the stiffness
 K = diag(k),
 
-    M y'' + C y' + K y = 0,    M = D^T M D,    C = -D^T dL/dv D,
+    M y'' + C y' + (K + Z) y = 0,    M = D^T M D,    C = -D^T dL/dv D,
 
-where the columns of D are the displacements of the stiffness (`statics.search`), and C has damping and gyroscopic
-forces.  The undamped frequencies are those of M and K.  Low ones are the largest eigenvalues of K^-1 M, and high ones
-the largest of M^-1 K: each is that of a symmetric matrix of which it is a large eigenvalue, and thus accurate.  About
-any other state, and where constraints depend on velocities, the modes are those of the matrix A of `linearization`.
+where the columns of D are the displacements of the stiffness (`statics.search`).  C has damping and gyroscopic forces.
+The antisymmetric Z has circulatory forces, those without a potential: of internal damping of rotors, or of loads that
+follow a body.  The undamped frequencies are those of M and K.  Low ones are the largest eigenvalues of K^-1 M, and high
+ones the largest of M^-1 K: each is that of a symmetric matrix of which it is a large eigenvalue, and thus accurate.
+About any other state, and where constraints depend on velocities, the modes are those of the matrix A of
+`linearization`.
 """
 
 from __future__ import annotations
@@ -93,8 +95,8 @@ class Modes(Immutable, eq=False):
     modes
         The modes: one for each pair of complex exponents, and for each real one.
     undamped
-        (k,) frequencies without damping and gyroscopic forces, Hz, ascending; negative where the stiffness is; empty
-        where they are not known.
+        (k,) frequencies without damping, gyroscopic and circulatory forces, Hz, ascending; negative where the stiffness
+        is; empty where they are not known.
     free
         Number of exponents that are 0.
     steady
@@ -147,11 +149,13 @@ def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassP
     M = own.T @ EquationsOfMotion(model).mass_matrix(found.state) @ own
     squares, shapes = diagonal(k).eigenvalues(M)
     C, *samples = -shapes.T @ own.T @ forces.by_rates(found.state.q, found.multipliers, D) @ shapes
+    Z = shapes.T @ found.circulatory @ shapes
+    of_circulatory = ROUND_OFF * np.abs(shapes).T @ np.abs(found.circulatory) @ np.abs(shapes)
     count, roots, nothing = len(squares), np.sqrt(np.abs(squares)), np.zeros_like(C)
     # of the states (w y, y'), which have one size; w is 1 where it is 0
     w = np.where(roots > 0.0, roots, 1.0)
-    A = np.block([[nothing, np.diag(w)], [-np.diag(squares / w), -C]])
-    errors = np.block([[nothing, nothing], [nothing, np.abs(samples).max(axis=0)]])
+    A = np.block([[nothing, np.diag(w)], [-(np.diag(squares) + Z) / w, -C]])
+    errors = np.block([[nothing, nothing], [of_circulatory / w, np.abs(samples).max(axis=0)]])
     exponents, vectors = exponents_of(A, errors)
     vectors = D @ shapes @ (vectors[:count] / w[:, None])
     undamped = np.sign(squares) * roots / (2.0 * math.pi)
