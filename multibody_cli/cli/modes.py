@@ -123,6 +123,8 @@ def verb(
         messages.note(f"derivatives are differences: {found.differences}")
     for side in found.kinks:
         messages.note(remark_of_kink(side))
+    for remark in found.remarks:
+        messages.warning(remark)
     if output is not None:
         record_mode(prepared, subject, found, number or 1, output, force)
         messages.detail(f"wrote {output}") if as_json else show(f"wrote {output}")
@@ -239,5 +241,6 @@ def _as_data(found: Modes, names: list[tuple[str, int]]) -> dict[str, Any]:
         "free_exponents": found.free,
         "steady": found.steady,
         "kinks": list(found.kinks),
+        "remarks": list(found.remarks),
         "derivatives": "differences" if found.differences else "exact",
     }

@@ -157,6 +157,12 @@ def linearize(
 
 
 def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
+    """Yield remarks on elements that a linear model leaves out, or keeps as they are at the state, and on kinks."""
+    yield from left_out(model, found, "linearize")
+    yield from map(remark_of_kink, found.kinks)
+
+
+def left_out(model: Model, found: LinearModel, verb: str) -> Iterator[str]:
     """Yield remarks on elements that a linear model leaves out, or keeps as they are at the state."""
     names, muscles = model.names, model.system.forces.tables[MUSCLES]
     elastic = [f"muscles.{one.name}" for one, k in zip(names.muscles, muscles["state"], strict=True) if k >= 0]
@@ -170,7 +176,11 @@ def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
         ("keeps the lengths of fibers with elastic tendons, of {}", elastic),
         (
             "keeps the values that sampled controllers hold, of {}",
-            [f"actuators.{one.name}" for one in model.controllers],
+            [f"actuators.{one.name}" for one in model.controllers if one.name not in names.filtered],
+        ),
+        (
+            "has no states of filters: activations are constant, and neither feedback nor inputs act by them, of {}",
+            [f"actuators.{name}" for name in names.filtered],
         ),
         ("keeps the slip over the guides of elastic ropes with friction, of {}", slipping),
         ("keeps closed the limits and flanks that are pressed at this state, of {}", found.closed),
@@ -178,8 +188,7 @@ def remarks_of(model: Model, found: LinearModel) -> Iterator[str]:
     ):
         if elements:
             words = claim.format(", ".join(f"`{element}`" for element in elements))
-            yield f"`linearize` {words}"
-    yield from map(remark_of_kink, found.kinks)
+            yield f"`{verb}` {words}"
 
 
 def remark_of_kink(side: str) -> str:

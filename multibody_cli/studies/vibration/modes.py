@@ -36,7 +36,7 @@ from multibody_cli.statics.second_variation import CERTAIN, diagonal
 from multibody_cli.statics.unbalanced_forces import UnbalancedForces
 from multibody_cli.studies.doctor.small_motions import AT_REST, shares_of_bodies
 from multibody_cli.studies.equations_of_motion import EquationsOfMotion
-from multibody_cli.studies.linearization import linearize
+from multibody_cli.studies.linearization import left_out, linearize
 from multibody_cli.studies.vibration.elements import energies_of_elements, shares
 from multibody_cli.studies.vibration.subject import Subject
 
@@ -106,6 +106,8 @@ class Modes(Immutable, eq=False):
         Sides of which the modes are, such as "slide increases", of forces with a kink at the state.
     differences
         Why the derivatives are differences; "" if they are exact.
+    remarks
+        The elements that the modes leave out.
     """
 
     modes: tuple[Mode, ...]
@@ -114,6 +116,7 @@ class Modes(Immutable, eq=False):
     steady: bool
     kinks: tuple[str, ...] = ()
     differences: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> Modes:
@@ -173,7 +176,8 @@ def _at_state(model: Model, state: State, masses: Mapping[str, MassProperties]) 
     N, tree = linear.basis, model.system.tree
     most = np.abs(N @ linear.accelerations * tree.weights[: len(N)]).max(initial=0.0)
     steady = bool(most <= AT_REST * (tree.rate**2 + np.abs(exponents).max(initial=0.0) ** 2))
-    return replace(found, steady=steady, kinks=linear.kinks, differences=linear.differences)
+    remarks = tuple(left_out(model, linear, "modes"))
+    return replace(found, steady=steady, kinks=linear.kinks, differences=linear.differences, remarks=remarks)
 
 
 def _balancing(model: Model, state: State) -> Floats:
