@@ -95,9 +95,11 @@ def compile_scene(loaded: LoadedScene) -> CompiledScene:
     measure_elastic_ropes(loaded, model, state)
     settle(model, state)
     if simulation.start == "equilibrium":
-        from multibody_cli.statics.start import start_in_equilibrium  # slow imports
+        from multibody_cli.statics.rest import with_values_at_rest  # slow imports
+        from multibody_cli.statics.start import start_in_equilibrium
 
         messages = (*messages, *start_in_equilibrium(loaded, model, state, written))
+        model = with_values_at_rest(model, state)
     messages = (*check_masses(loaded, masses, model, state), *messages)
     if scene.strands:
         messages = (*messages, *unrelaxed_attachments(scene, initial_samples(model, state)))

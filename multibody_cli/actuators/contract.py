@@ -29,10 +29,14 @@ Target = Annotated[SignalSpec, Signal(units.ANY)]
 
 
 class ControllerState(Immutable):
-    """A number that a sampled controller keeps: its value at the start, and its next value as an expression."""
+    """A number that a sampled controller keeps: its value at the start, and its next value as an expression.
+
+    `at_rest` is the expression of its value at rest, by the law at rest; None if the state does not determine it.
+    """
 
     initial: float
     following: str
+    at_rest: str | None = None
 
 
 class ControlLaw(Immutable):
@@ -94,9 +98,9 @@ class ControlLaw(Immutable):
             return ast.unparse(with_values(ast.parse(text, mode="eval").body, values))
 
         states = {word: replace(one, following=substituted(one.following)) for word, one in self.states.items()}
-        states["held_activation"] = ControllerState(initial, "activation")
-        states["held_input"] = ControllerState(0.0, command)
-        states["sampled_at"] = ControllerState(0.0, "t")
+        states["held_activation"] = ControllerState(initial, "activation", "activation")
+        states["held_input"] = ControllerState(0.0, command, "activation")
+        states["sampled_at"] = ControllerState(0.0, "t", "t")
         return replace(
             self,
             force=substituted(self.force),
@@ -229,12 +233,25 @@ class ActuatorSpec(Spec):
     def law(self) -> ControlLaw:
         """Return the law of its force, without limits and filter."""
 
+    def law_at_rest(self) -> ControlLaw:
+        """Return the law of its force for its input within the limits, without limits of the force.
+
+        The activation of a filter is the input.
+        """
+        law = self._bounded_law()
+        if self.filter is None:
+            return law
+        return replace(law, definitions={**law.definitions, "activation": law.definitions.get(law.input, law.input)})
+
     def filtered_law(self) -> ControlLaw:
         """Return the law of its force for its input within the limits, filtered, without limits of the force."""
-        law = self.law() if self.input_limits is None else self.law().bounded(self.input_limits)
+        law = self._bounded_law()
         if self.filter is None:
             return law
         return law.filtered(self.filter, self.initial_activation, self.sampling_period is not None)
+
+    def _bounded_law(self) -> ControlLaw:
+        return self.law() if self.input_limits is None else self.law().bounded(self.input_limits)
 
     def limited(self, force: str) -> str:
         """Return the expression of a force within the limits."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from multibody_cli.immutable import Immutable
+from multibody_cli.immutable import Immutable, replace
 from multibody_cli.kernel import Floats
 
 
@@ -43,12 +43,16 @@ class ExternalLaw(Protocol):
 
 
 class HeldValue(Immutable):
-    """A quantity that holds the value of a signal from `delay` s after each sample on, and `initial` before."""
+    """A quantity that holds the value of a signal from `delay` s after each sample on, and `initial` before.
+
+    `at_rest` is a signal that has its value at rest; None if the state does not determine it.
+    """
 
     signal: int
     quantity: int
     delay: float = 0.0
     initial: float = 0.0
+    at_rest: int | None = None
 
 
 class Controller(Immutable):
@@ -60,6 +64,8 @@ class Controller(Immutable):
         Its name, and its period, s.
     updates
         The values that it changes at multiples of the period.
+    at_rest
+        The signals at rest of its force and activation, by the signals that they replace.
     external
         The law that computes the first of these values from the others; None for a signal.
     """
@@ -67,4 +73,19 @@ class Controller(Immutable):
     name: str
     period: float
     updates: tuple[HeldValue, ...]
+    at_rest: Mapping[int, int]
     external: ExternalLaw | None = None
+
+
+def initial_values(controllers: Sequence[Controller]) -> list[float]:
+    """Return the initial values (n,) of all updates."""
+    return [update.initial for one in controllers for update in one.updates]
+
+
+def with_initial_values(controllers: Sequence[Controller], values: Iterable[float]) -> tuple[Controller, ...]:
+    """Return controllers with other initial values (n,) of their updates."""
+    given = iter(values)
+    return tuple(
+        replace(one, updates=tuple(replace(update, initial=next(given)) for update in one.updates))
+        for one in controllers
+    )

@@ -83,6 +83,12 @@ def verb(
         from multibody_cli.scene.load import load_scene
 
         write_scene(load_scene(scene_of(scene), overrides), problem.model, found, write)
+        for one in prepared.compiled.model.controllers:
+            if any(update.delay for update in one.updates):
+                messages.warning(
+                    f"{write}: `actuators.{one.name}` has no force until its delay, and the scene does not stay at "
+                    "rest: write `simulation.start: equilibrium`, with which it has its force from the start"
+                )
     if output is not None:
         record(prepared, problem, found, Hdf5Sink(output, channels_of(problem.model.names), force=force))
     for target in filter(None, (write, output)):

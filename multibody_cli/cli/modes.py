@@ -154,6 +154,8 @@ def _write_campbell(
         found = campbell_of(prepared, instant, others, values)
     for k, reason in found.failures.items():
         messages.warning(f"no modes at {values.at(k)}: {reason}")
+    for remark in found.remarks:
+        messages.warning(remark)
     for growth in found.growths():
         messages.note(growth)
     for path in paths:

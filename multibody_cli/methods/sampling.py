@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multibody_cli.actuators.controllers import initial_values
 from multibody_cli.forces.elements import evaluate_signals
 from multibody_cli.kernel import kernel, template
 from multibody_cli.linalg.vectors import copy
@@ -210,7 +211,7 @@ class Sampler:
 
     def __init__(self, model: Model, work: Work) -> None:
         self._forces, self._work, self._prepared = model.system.forces, work, Prepared()
-        self._initial = np.array([update.initial for one in model.controllers for update in one.updates])
+        self._initial = np.array(initial_values(model.controllers))
         self._initial.flags.writeable = False
         self.sampling = sampling_of(model)
         self.external = ExternalLaws(model)

@@ -66,22 +66,34 @@ class ActuatorPacker:
         held = {state: self._packer.quantities.held() for state in law.states}
         force, quantities = self._bound(actuator.limited(law.force), law, own, held)
         period, tables = actuator.sampling_period, self._tables(law)
-        updates: list[HeldValue] = []
-        if period is None:
+        if period is None and not law.states:
             self._packer.add_control(account, own, force, quantities, tables)
+            return
+        updates: list[HeldValue] = []
+        rest = actuator.law_at_rest()
+
+        def at_rest(text: str) -> int:
+            return self._packer.expression(*self._bound(text, rest, own, held), tables)
+
+        force_at_rest = at_rest(actuator.limited(rest.force))
+        if period is None:
+            acting = self._packer.add_control(account, own, force, quantities, tables)
         else:
             output = self._packer.quantities.held()
-            updates.append(HeldValue(self._packer.expression(force, quantities, tables), output, actuator.delay))
-            self._packer.add_control(account, own, ast.Name("output"), {"output": output}, {})
+            number = self._packer.expression(force, quantities, tables)
+            updates.append(HeldValue(number, output, actuator.delay, at_rest=force_at_rest))
+            acting = self._packer.add_control(account, own, ast.Name("output"), {"output": output}, {})
         for state, rule in law.states.items():
             following, quantities = self._bound(rule.following, law, own, held)
             number = self._packer.expression(following, quantities, tables)
-            updates.append(HeldValue(number, held[state], initial=rule.initial))
-        if updates:
-            external = actuator.external_law(name, lambda file: loaded.resolve_path(file, "actuators", name))
-            self.controllers.append(Controller(name, period or self._step, tuple(updates), external))
+            still = None if rule.at_rest is None else at_rest(rule.at_rest)
+            updates.append(HeldValue(number, held[state], initial=rule.initial, at_rest=still))
+        replaced = {acting: force_at_rest}
         if actuator.filter is not None:
             self.activations.append(self._packer.expression(*self._bound("activation", law, own, held), {}))
+            replaced[self.activations[-1]] = at_rest("activation")
+        external = actuator.external_law(name, lambda file: loaded.resolve_path(file, "actuators", name))
+        self.controllers.append(Controller(name, period or self._step, tuple(updates), replaced, external))
 
     def _add_computed_torque(self, account: int, actuator: ComputedTorqueSpec) -> None:
         numbers = {"kp": actuator.kp, "kd": actuator.kd}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from multibody_cli.actuators.controllers import initial_values, with_initial_values
 from multibody_cli.constraints import rope
 from multibody_cli.constraints.elements import TablePacker
 from multibody_cli.escaping import path_component
@@ -97,7 +98,7 @@ def pack_model(
     sizes
         Typical column norms of joints with numerical motion subspace, by name.
     earlier
-        The scene in another layout, whose ropes have the same lengths.
+        The scene in another layout, whose ropes have the same lengths, and whose actuators start with the same values.
 
     Raises
     ------
@@ -159,6 +160,9 @@ def pack_model(
     )
     if earlier is not None:
         copy_marks(system, earlier.system)
+    controllers = tuple(actuators.controllers)
+    if earlier is not None:
+        controllers = with_initial_values(controllers, initial_values(earlier.controllers))
     names = replace(
         names_of(scene),
         muscles=crossing.muscles,
@@ -181,7 +185,7 @@ def pack_model(
         points=_pack_frames(((body, scene.bodies[body].points[name]) for body, name in names.points), context),
         bushings=_pack_frames(((one.child, one.child_origin) for one in bushings_of(scene).values()), context),
         joint_maps=packed.joint_maps,
-        controllers=tuple(actuators.controllers),
+        controllers=controllers,
         inputs=packer.input_places,
         activations=np.array(actuators.activations, np.int64),
     )

@@ -180,7 +180,7 @@ def left_out(model: Model, found: LinearModel, verb: str) -> Iterator[str]:
         ),
         (
             "has no states of filters: activations are constant, and neither feedback nor inputs act by them, of {}",
-            [f"actuators.{name}" for name in names.filtered],
+            [f"actuators.{one.name}" for one in model.controllers if one.name in names.filtered],
         ),
         ("keeps the slip over the guides of elastic ropes with friction, of {}", slipping),
         ("keeps closed the limits and flanks that are pressed at this state, of {}", found.closed),

@@ -18,6 +18,7 @@ from multibody_cli.output.file_replacement import replacement
 from multibody_cli.output.sink import Sink
 from multibody_cli.scene.dump import dump_resolved
 from multibody_cli.scene.load import LoadedScene, load_scene
+from multibody_cli.statics.rest import values_of
 from multibody_cli.studies.recording import recording
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.statics.study import StaticProblem, Statics
@@ -63,6 +64,8 @@ def scene_at(loaded: LoadedScene, model: Model, found: Statics, target: Path) ->
         rates = state.v[joint.columns]
         if rates.any() and not tree.driven[joint.columns].any():
             joints[joint.name]["v"] = float(rates[0]) if len(rates) == 1 else rates.tolist()
+    for actuator, value in zip(model.names.filtered, values_of(model, state, model.activations), strict=True):
+        data["actuators"][actuator]["initial_activation"] = float(value)
     data["simulation"].pop("start", None)
     for body in bodies.values():
         body.pop("velocity", None)

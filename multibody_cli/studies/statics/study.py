@@ -25,7 +25,7 @@ from multibody_cli.model import Model
 from multibody_cli.spatial.rotations import vector_of_quaternion
 from multibody_cli.spatial.values import Vec3
 from multibody_cli.spec import Quantity, units
-from multibody_cli.statics.rest import explained, objection_to_equilibrium, with_held_motions
+from multibody_cli.statics.rest import explained, objection_to_equilibrium, with_held_motions, with_laws_at_rest
 from multibody_cli.statics.search import Equilibrium, NoEquilibrium, Search
 from multibody_cli.statics.slopes import side_of_kink
 from multibody_cli.statics.unbalanced_forces import UnbalancedForces, displaced
@@ -163,6 +163,8 @@ class StaticProblem:
     ArgumentError
         The instant is negative, a coordinate does not exist or is a rotation, a rate has another unit than that of its
         coordinate, or a scene with contacts or dry friction has steady rates.
+    RunFailed
+        The force of an actuator at rest depends on its past.
     """
 
     def __init__(
@@ -189,7 +191,7 @@ class StaticProblem:
                 raise ArgumentError(f"--steady {name}: its motion is prescribed: leave out the rate")
             rates[iv], self._held[iv] = state.v[iv] if rate is None else rate, True
         state.v[:], state.a[:] = rates, 0.0
-        self.state, self.model = state, with_held_motions(model, self._held)
+        self.state, self.model = state, with_held_motions(with_laws_at_rest(model), self._held)
         self.is_steady = bool(self._held.any())
         self.has_free_rates = bool((self._held & ~model.system.tree.driven).any())
 

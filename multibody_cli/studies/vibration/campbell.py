@@ -65,11 +65,14 @@ class Campbell(Immutable, eq=False):
         positive imaginary part; NaN at rates without the mode.
     failures
         Reasons why there are no modes, by the indices of rates.
+    remarks
+        The elements that the modes leave out.
     """
 
     rates: Range
     exponents: Complex
     failures: Mapping[int, str]
+    remarks: tuple[str, ...] = ()
 
     @property
     def frequencies(self) -> Floats:
@@ -142,11 +145,14 @@ def campbell_of(
         There is a steady motion with none of the rates.
     """
     failures: dict[int, str] = {}
+    remarks: dict[str, None] = {}
     found: list[tuple[Complex, Complex]] = []
     for k, value in enumerate(rates.values.tolist()):
         try:
             subject = subject_of(prepared, at, steady={**others, rates.coordinate: value})
-            modes = modes_of_subject(subject, prepared.compiled.masses).modes
+            whole = modes_of_subject(subject, prepared.compiled.masses)
+            modes = whole.modes
+            remarks |= dict.fromkeys(whole.remarks)
         except RunFailed as error:
             failures[k], modes = str(error), ()
         if modes:  # those that decay without oscillation come last: from an oscillation, its growing part follows
@@ -163,7 +169,7 @@ def campbell_of(
         exponents[k, own] = found[k][0]
     result = Campbell(rates, exponents, failures)
     kept = (np.isfinite(result.frequencies) | result.grows).any(axis=0)
-    return Campbell(rates, exponents[:, kept], failures)
+    return Campbell(rates, exponents[:, kept], failures, tuple(remarks))
 
 
 def follow(found: Iterable[tuple[Complex, Complex]]) -> list[Integers]:

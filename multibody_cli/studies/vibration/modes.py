@@ -134,15 +134,16 @@ def modes_of_subject(subject: Subject, masses: Mapping[str, MassProperties]) -> 
     RunFailed
         The second variation of an equilibrium with contacts or friction is not known.
     """
-    model, state, statics = subject
+    model, state, statics, remarks = subject
     if statics is not None and statics.reason:
         raise RunFailed(f"no modes about this equilibrium: {statics.reason}")
     rows = model.system.rows
     restricted = len(rows) > 0 and (bool(state.v.any()) or not rows["holonomic"].all())
     if statics is None or restricted:
-        return _at_state(model, state, masses)
+        found = _at_state(model, state, masses)
+        return replace(found, remarks=found.remarks + remarks)
     found = _at_equilibrium(model, statics.found, masses)
-    return replace(found, kinks=statics.kinks, differences=statics.found.differences)
+    return replace(found, kinks=statics.kinks, differences=statics.found.differences, remarks=remarks)
 
 
 def _at_equilibrium(model: Model, found: Equilibrium, masses: Mapping[str, MassProperties]) -> Modes:

@@ -20,12 +20,13 @@ class Subject(NamedTuple):
     """A model in joint coordinates, a state, and the equilibrium that it is.
 
     That is None for any other state, and for a steady motion whose rates may change: only those of prescribed motions
-    are held.
+    are held.  `remarks` are on actuators with other laws in the model than in a run.
     """
 
     model: Model
     state: State
     statics: Statics | None
+    remarks: tuple[str, ...] = ()
 
 
 def subject_of(
@@ -55,7 +56,10 @@ def subject_of(
     if equilibrium or steady:
         problem = StaticProblem(prepared, at, steady)
         statics = problem.solve()
-        return Subject(problem.model, statics.found.state.copy(), None if problem.has_free_rates else statics)
+        lagging = ", ".join(f"`actuators.{one.name}`" for one in prepared.compiled.model.controllers)
+        remarks = (f"sampled, delayed and filtered actuators act as continuous ones, without lag: {lagging}",)
+        own = None if problem.has_free_rates else statics
+        return Subject(problem.model, statics.found.state.copy(), own, remarks if lagging else ())
     state = prepared.fresh_state()
     method = prepared.method_for(state)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -125,7 +125,7 @@ def linear_system(
         own = tuple(name.removeprefix(DRIVE) for name in driven)
         states += tuple(f"{letter}/{name}" for letter in "qv" for name in own)
         exponents = np.append(exponents, np.zeros(2 * len(driven)))
-    given, remarks = (*(one.name for one in chosen), *driven), tuple(remarks_of(model, linear))
+    given, remarks = (*(one.name for one in chosen), *driven), (*subject.remarks, *remarks_of(model, linear))
     by: Literal["exact", "differences"] = "differences" if linear.differences else "exact"
     return LinearSystem(
         A, B, C, D, states, given, measures, float(state.time[0]), remarks, exponents, by, linear.differences
