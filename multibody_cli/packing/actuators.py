@@ -77,18 +77,18 @@ class ActuatorPacker:
 
         force_at_rest = at_rest(actuator.limited(rest.force))
         if period is None:
-            acting = self._packer.add_control(account, own, force, quantities, tables)
+            moving = self._packer.add_control(account, own, force, quantities, tables)
         else:
             output = self._packer.quantities.held()
             number = self._packer.expression(force, quantities, tables)
             updates.append(HeldValue(number, output, actuator.delay, at_rest=force_at_rest))
-            acting = self._packer.add_control(account, own, ast.Name("output"), {"output": output}, {})
+            moving = self._packer.add_control(account, own, ast.Name("output"), {"output": output}, {})
         for state, rule in law.states.items():
             following, quantities = self._bound(rule.following, law, own, held)
             number = self._packer.expression(following, quantities, tables)
             still = None if rule.at_rest is None else at_rest(rule.at_rest)
             updates.append(HeldValue(number, held[state], initial=rule.initial, at_rest=still))
-        replaced = {acting: force_at_rest}
+        replaced = {moving: force_at_rest}
         if actuator.filter is not None:
             self.activations.append(self._packer.expression(*self._bound("activation", law, own, held), {}))
             replaced[self.activations[-1]] = at_rest("activation")

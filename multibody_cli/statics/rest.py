@@ -30,7 +30,7 @@ def with_laws_at_rest(model: Model) -> Model:
                 f"no equilibrium: the force of `actuators.{one.name}` at rest depends on its past, as on an integral: "
                 "replace it by one without, such as `pd`"
             )
-    laws = {acting: at_rest for one in model.controllers for acting, at_rest in one.at_rest.items()}
+    laws = {moving: still for one in model.controllers for moving, still in one.at_rest.items()}
 
     def replaced(signals: Integers) -> list[int]:
         return [laws.get(signal, signal) for signal in signals.tolist()]
