@@ -36,6 +36,7 @@ from multibody_cli.foreign.mjcf_model import (
     SLIDE,
     SPHERE,
     TYPES,
+    UNTURNED,
     MjcfModel,
     pose_entry,
     pose_of,
@@ -59,10 +60,6 @@ SOLIDS = (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)
 
 EQUAL_INERTIAS = 1e-13
 """Largest difference of an inertia of the file and its principal form, relative to the largest moment."""
-
-UNTURNED = {"quaternion": [1.0, 0.0, 0.0, 0.0]}
-"""Coordinates of a ball joint in the initial pose."""
-
 
 ROUND_OFF = 1e-6
 """Error of an equality, m or rad, that is that of the numbers of a file."""

@@ -47,7 +47,9 @@ def compile_model(path: Path) -> Any:
         lists of names by kind; `option`, the fields of `mjOption`; `disabled`, the flags of the file, by name, that
         disable a part of the engine; `mesh_files`, file names by mesh, or empty;
         `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms; `opening`, the largest error of
-        an equality or of the range of a rope at the start or in a keyframe, m or rad.
+        an equality or of the range of a rope at the start or in a keyframe, m or rad; `state_turns` (1 + nkey, nbody,
+        4) and `state_spins` (1 + nkey, nbody, 3), quaternions and angular velocities of the bodies, rad/s, in the axes
+        of the world, at the start and in each keyframe.
 
     Raises
     ------
@@ -89,6 +91,10 @@ def _print_compiled(path: str) -> None:
         raise SystemExit(REFUSED) from None
     arrays = {name: getattr(model, name) for name in dir(model) if name.startswith(PREFIXES)}
     arrays = {name: value for name, value in arrays.items() if isinstance(value, np.ndarray)}
+    speeds = (np.zeros(model.nv), *model.key_qvel)
+    states = [_state(mujoco, model, q, v) for q, v in zip((model.qpos0, *model.key_qpos), speeds, strict=True)]
+    arrays["state_turns"] = np.array([data.xquat for data in states])
+    arrays["state_spins"] = np.array([data.cvel[:, :3] for data in states])
     meshes = sorted(spec.meshes, key=lambda mesh: mesh.id)
     properties = {
         "names": {kind: [_name(model, address) for address in getattr(model, f"name_{kind}adr")] for kind in NAMED},
@@ -96,7 +102,7 @@ def _print_compiled(path: str) -> None:
         "option": {name: _plain(getattr(model.opt, name)) for name in dir(model.opt) if not name.startswith("_")},
         "mesh_files": [_file_of(spec, mesh) for mesh in meshes],
         "mesh_references": [[_plain(mesh.refpos), _plain(mesh.refquat)] for mesh in meshes],
-        "opening": max(_opening(mujoco, model, q) for q in (model.qpos0, *model.key_qpos)),
+        "opening": max(_opening(mujoco, model, data) for data in states),
         "densities": _densities(spec, model),
     }
     np.savez(sys.stdout.buffer, properties=json.dumps(properties), **arrays)
@@ -109,14 +115,20 @@ def _disabled(mujoco: Any, model: Any) -> list[str]:
     return [name.removeprefix(prefix).lower() for name, bit in bits.items() if model.opt.disableflags & bit]
 
 
-def _opening(mujoco: Any, model: Any, q: Any) -> float:
-    """Return the largest error of an equality or of a rope at coordinates, those with limits within them."""
+def _state(mujoco: Any, model: Any, q: Any, v: Any) -> Any:
+    """Return positions and velocities of the bodies at coordinates, those with limits within them."""
     data = mujoco.MjData(model)
-    data.qpos[:] = q
+    data.qpos[:], data.qvel[:] = q, v
     limited = model.jnt_limited.astype(bool) & (model.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE))
     places = model.jnt_qposadr[limited]
     data.qpos[places] = np.clip(data.qpos[places], *model.jnt_range[limited].T)
     mujoco.mj_fwdPosition(model, data)
+    mujoco.mj_fwdVelocity(model, data)
+    return data
+
+
+def _opening(mujoco: Any, model: Any, data: Any) -> float:
+    """Return the largest error of an equality or of a rope in a state."""
     errors = data.efc_pos[data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
     limits = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
     ropes = model.wrap_type[model.tendon_adr[data.efc_id[limits]]] != int(mujoco.mjtWrap.mjWRAP_JOINT)

@@ -14,6 +14,7 @@ from multibody_cli.foreign.markup import Element
 from multibody_cli.foreign.reading import Reading
 from multibody_cli.foreign.renaming import unused
 from multibody_cli.foreign.rounding import direction, vector
+from multibody_cli.spec.rotations import relative_quaternion, rotation_matrix
 
 FREE, BALL, SLIDE, HINGE = range(4)
 """Types of joints (`mjtJoint`)."""
@@ -24,6 +25,9 @@ SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 """Types of geoms (`mjtGeom`)."""
+
+UNTURNED = {"quaternion": [1.0, 0.0, 0.0, 0.0]}
+"""Coordinates of a ball joint in the initial pose."""
 
 NEARLY = 0.005
 """Largest deviation of the norm of a quaternion that a scene writes as the file does."""
@@ -85,6 +89,17 @@ class MjcfModel:
         found = self.draft.coordinates[self.joint_name(joint)]
         is_one = self.arrays.body_jntnum[self.arrays.jnt_bodyid[joint]] == 1
         return found.joint if is_one else f"{found.joint}/{found.velocity}"
+
+    def motion_between(self, parent: str, child: str, state: int) -> tuple[list[float], list[float]]:
+        """Return the quaternion (4,) of a body in another one, and its relative angular velocity (3,) in its own axes.
+
+        They are those of the start, state 0, or of keyframe `state` - 1.
+        """
+        ends = [self.names.index(parent), self.names.index(child)]
+        outer, inner = (tuple(turn) for turn in self.arrays.state_turns[state, ends].tolist())
+        spin, own_spin = self.arrays.state_spins[state, ends]
+        relative = rotation_matrix(inner).T @ (own_spin - spin)
+        return list(relative_quaternion(outer, inner)), relative.tolist()
 
     def element(self, kind: str, index: int, section: str) -> Element:
         """Return the element of an object of a section by its name, else by its order, else the root."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from multibody_cli.foreign.draft import WORLD, Joint
+from multibody_cli.foreign.draft import Joint
 from multibody_cli.foreign.mjcf_model import BALL, FREE, SIZES, MjcfModel, pose_entry, pose_of, reference_of
 from multibody_cli.foreign.mjcf_transmissions import control_of, fixed_tendons, is_integral, tendon_name
 
@@ -32,7 +32,7 @@ def read_states(model: MjcfModel) -> None:
                 entry["q"].append(_scene_position(model, key, joint, q))
                 entry["v"].append(_scene_velocity(model, joint, q, v))
             elif held := model.draft.inboard(name):
-                _add_held(model, key, joints, held[0], q, v)
+                _add_held(model, key, joints, held[0])
             else:
                 bodies[name] = _scene_position(model, key, joint, q) | {"velocity": _scene_velocity(model, joint, q, v)}
         single = {
@@ -48,10 +48,11 @@ def read_states(model: MjcfModel) -> None:
         model.draft.set("states", element, states)
 
 
-def _add_held(model: MjcfModel, key: int, joints: dict[str, Any], joint: Joint, q: Any, v: Any) -> None:
+def _add_held(model: MjcfModel, key: int, joints: dict[str, Any], joint: Joint) -> None:
     """Add the coordinates of a free body that an equality holds, whose joint takes the place of the free one."""
-    if joint.parent == WORLD and joint.type == "spherical":
-        joints[joint.name] = {"q": [{"quaternion": q[3:].tolist()}], "v": [v[3:].tolist()]}
+    if joint.type == "spherical":
+        turn, spin = model.motion_between(joint.parent, joint.child, key + 1)
+        joints[joint.name] = {"q": [{"quaternion": turn}], "v": [spin]}
     else:
         text = f"joint `{joint.name}` determines the pose of `{joint.child}`, which the keyframe does not change"
         model.reading.ledger.note(model.element("key", key, "keyframe").mark, text)

@@ -10,7 +10,7 @@ from multibody_cli.expressions import Reference
 from multibody_cli.foreign.draft import WORLD
 from multibody_cli.foreign.frames import FramePose
 from multibody_cli.foreign.markup import Element
-from multibody_cli.foreign.mjcf_model import BALL, FREE, MjcfModel, pose_of, reference_of
+from multibody_cli.foreign.mjcf_model import BALL, FREE, UNTURNED, MjcfModel, pose_of, reference_of
 from multibody_cli.foreign.renaming import unused
 from multibody_cli.foreign.rounding import number
 
@@ -64,7 +64,7 @@ def _close_loop(model: MjcfModel, index: int, element: Element) -> None:
     else:
         poses = [FramePose(data[:3], np.eye(3)), FramePose(data[3:6], np.eye(3))]
     ends = [(model.names[first], poses[0]), (model.names[second], poses[1])]
-    if ends[1][0] == WORLD:
+    if ends[1][0] == WORLD or model.draft.carries(ends[1][0], ends[0][0]):
         ends.reverse()
     (parent, pose), (child, child_pose) = ends
     name = unused(arrays.names["eq"][index] or f"{parent}_{child}", model.draft.joints)
@@ -72,6 +72,9 @@ def _close_loop(model: MjcfModel, index: int, element: Element) -> None:
     joint.pose, joint.child_pose = pose, child_pose
     if not is_weld:
         joint.pose, joint.child_pose = FramePose(pose.position, np.eye(3)), FramePose(child_pose.position, np.eye(3))
+        turn, _ = model.motion_between(parent, child, 0)
+        if model.draft.inboard(child) == [joint] and turn != UNTURNED["quaternion"]:  # in place of a free joint
+            joint.fields["q"] = {"quaternion": turn}
 
 
 def _couple(model: MjcfModel, index: int, element: Element) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mbsim
 from multibody_cli.document.source import ReadScene
 from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
@@ -137,3 +138,66 @@ def test_loops_that_cannot_be_closed_are_refused_with_their_error(tmp_path: Path
         SceneError, match=r"model.xml:9:\d+: joints.D: cannot be closed: .* an error of 1.55 m along x remains"
     ):
         prepared(read_model(path, Options(), Problems()))
+
+
+# --- free bodies that an equality holds -------------------------------------------------------------------------------
+RIGHT, STRAIGHT, SKEW, UNTURNED = "1 0 0 1", "0 0 1 0", "0.3 -0.5 0.7 0.4", "1 0 0 0"
+HINGED = (
+    '<body name="D" pos="0.1 0 1" euler="0 20 90"><joint name="h"/><geom fromto="0 0 0 0.3 0 0.1"/>'
+    '<site name="on_D" pos="0.2 0 0.1"/></body>'
+)
+HELD = {
+    "D to F": '<connect body1="D" body2="F" anchor="0.2 0 0.1"/>',
+    "F to D": '<connect body1="F" body2="D" anchor="0.1 0.02 0"/>',
+    "sites of D and F": '<connect site1="on_D" site2="on_F"/>',
+    "sites of F and D": '<connect site1="on_F" site2="on_D"/>',
+    "F to the world": '<connect body1="F" anchor="0.1 0.02 0"/>',
+    "sites of the world and F": '<connect site1="on_world" site2="on_F"/>',
+    "a child to F": '<connect body1="G" body2="F" anchor="0 0 0"/>',
+}
+
+
+def turned(turn: str) -> Any:
+    return FramePose.of_quaternion(np.zeros(3), [float(word) for word in turn.split()]).rotation
+
+
+@pytest.mark.filterwarnings("ignore:.*depend on the others")
+@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize(("turn", "other"), [(RIGHT, STRAIGHT), (STRAIGHT, SKEW), (SKEW, UNTURNED)])
+def test_a_free_body_that_a_connect_holds_has_the_pose_and_motion_of_mujoco(
+    turn: str, other: str, held: str, tmp_path: Path
+) -> None:
+    """At the start, and in a keyframe with another turn and a relative angular velocity."""
+    arm, spin, twist = np.array([0.1, 0.02, 0.0]), np.array([1.0, -2.0, 3.0]), np.zeros(6)
+    free = (
+        '<body name="F" pos="{}" quat="{}"><freejoint/><geom type="box" size="0.2 0.1 0.05"/>'
+        '<site name="on_F" pos="0.1 0.02 0"/><body name="G" pos="0 0 0.1"><joint axis="1 0 0"/>'
+        '<geom fromto="0 0 0 0 0.2 0"/></body></body><site name="on_world" pos="0.5 0.2 1"/>'
+    )
+    probe = mujoco.MjModel.from_xml_string(f"<mujoco>{DEFAULTS}<worldbody>{HINGED}</worldbody></mujoco>")
+    data = mujoco.MjData(probe)
+    mujoco.mj_forward(probe, data)
+    is_on_D = "D" in held
+    start = data.site("on_D").xpos.copy() if is_on_D else np.array([0.5, 0.2, 1.0])
+    data.qpos[0], data.qvel[0] = 0.7, 1.5
+    mujoco.mj_forward(probe, data)
+    mujoco.mj_objectVelocity(probe, data, mujoco.mjtObj.mjOBJ_SITE, 0, twist, 0)
+    point, speed = (data.site("on_D").xpos, twist[3:]) if is_on_D else (start, np.zeros(3))
+    place, later = (" ".join(map(str, at - turned(own) @ arm)) for at, own in ((start, turn), (point, other)))
+    rates = " ".join(map(str, [1.5, *(speed - turned(other) @ np.cross(spin, arm)), *spin, 0.0]))
+    key = f'<keyframe><key name="k" qpos="0.7 {later} {other} 0" qvel="{rates}"/></keyframe>'
+    path = written(tmp_path, HINGED + free.format(place, turn), HELD[held], key)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    for state in ({}, {"state": "k"}):
+        if state:
+            mujoco.mj_resetDataKeyframe(model, data, 0)
+        mujoco.mj_forward(model, data)
+        simulation = mbsim.Simulation(mbsim.load(path, **state))
+        for name in "DFG":
+            quaternion = " ".join(map(str, simulation.channel(f"bodies/{name}/quaternion")))
+            assert turned(quaternion) == pytest.approx(data.body(name).xmat.reshape(3, 3), abs=1e-14)
+            mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, model.body(name).id, twist, 0)
+            assert simulation.channel(f"bodies/{name}/position") == pytest.approx(data.body(name).xpos, abs=1e-14)
+            assert simulation.channel(f"bodies/{name}/angular_velocity") == pytest.approx(twist[:3], abs=1e-13)
+            assert simulation.channel(f"bodies/{name}/linear_velocity") == pytest.approx(twist[3:], abs=1e-13)
