@@ -395,3 +395,18 @@ def test_points_of_one_name_are_sites_of_several(tmp_path: Path) -> None:
     assert [model.site(k).name for k in range(model.nsite)] == ["tip", "b_tip"]
     renamed = "its site is `b_tip`, since another one has its name"
     assert losses == [Loss("approximated", ("bodies", "b", "points", "tip"), renamed)]
+
+
+@pytest.mark.parametrize("gain", [0.0, 40.0])
+def test_a_filter_with_a_derivative_of_its_command_is_dropped(gain: float, tmp_path: Path) -> None:
+    """At rest its force is kp a + kd a' = kd u/T, 120 N or 0; that of an actuator of MuJoCo, affine in a, is 0."""
+    actuator = f"{{type: pd, joint: x, kp: 200, kd: {gain}, target: 0.3, filter: 0.1}}"
+    source = written(
+        "gravity: [0, 0, 0]\nbodies: {a: {mass: 2, inertia: {principal: [1, 1, 1]}}}\n"
+        f"joints: {{x: {{type: prismatic, child: a, axis: [1, 0, 0]}}}}\nactuators: {{m: {actuator}}}",
+        tmp_path,
+    )
+    _, path, losses = exported(source, tmp_path, "mjcf")
+    dropped = Loss("dropped", ("actuators", "m"), "its law has the rate of its filtered command")
+    assert (dropped in losses) == bool(gain)
+    assert mujoco.MjModel.from_xml_path(str(path)).nu == (not gain)

@@ -84,7 +84,10 @@ def affine_law(actuator: ActuatorSpec, inputs: Mapping[str, SignalSpec]) -> Affi
         elif value is None:
             raise NotAffine(f"its `{name}` is a function of time or of other coordinates")
         values |= {name: value, f"{name}_rate": Affine(0.0)}
-    force = _value(ast.parse(law.force, mode="eval").body, values)
+    body = ast.parse(law.force, mode="eval").body
+    force = _value(body, values)
+    if actuator.filter is not None and _value(body, values | {f"{law.input}_rate": Affine(1.0)}) != force:
+        raise NotAffine("its law has the rate of its filtered command")
     command *= force.command != 0.0
     return AffineLaw(force._replace(constant=force.constant - force.command * command), command, replaced)
 
