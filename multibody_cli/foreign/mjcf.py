@@ -43,6 +43,7 @@ from multibody_cli.foreign.mjcf_model import (
     reference_of,
     source_of,
 )
+from multibody_cli.foreign.mjcf_polynomials import read_polynomials
 from multibody_cli.foreign.mjcf_states import read_states
 from multibody_cli.foreign.mjcf_transmissions import (
     read_actuators,
@@ -84,6 +85,7 @@ def read(root: Element, reading: Reading) -> Draft:
     read_body_forces(model)
     read_tendons(model)
     read_actuators(model)
+    read_polynomials(model)
     read_states(model)
     _read_options(model)
     return model.draft
@@ -112,7 +114,8 @@ def _read_options(model: MjcfModel) -> None:
     simulation: dict[str, Any] = {}
     arrays, actuators = model.arrays, model.draft.elements.get("actuators", {}).values()
     has_servos = any(entry.value["type"] in ("position", "velocity") for entry in actuators)
-    has_dampers = arrays.dof_damping.any() or arrays.tendon_damping.any()
+    names = ("dof_damping", "tendon_damping", "dof_dampingpoly", "tendon_dampingpoly")
+    has_dampers = any(np.any(getattr(arrays, name, 0.0)) for name in names)
     if has_servos or (has_dampers and not model.is_disabled("damper")):  # dampers are implicit in MuJoCo, too
         simulation["integrator"] = "linearly_implicit_euler"
     if model.arrays.opening > ROUND_OFF:

@@ -281,11 +281,15 @@ def _quantity(model: MjcfModel, index: int) -> dict[str, Any]:
     acts_on, number = arrays.actuator_trntype[index], int(arrays.actuator_trnid[index, 0])
     if acts_on in ON_JOINTS and arrays.jnt_type[number] not in (FREE, BALL):
         return {"joint": model.address(number)}
-    if acts_on == ON_TENDON and is_path(model, number):
-        return {"path": tendon_name(model, number)}
-    if acts_on == ON_TENDON and _terms_of_tendon(model, number, 1.0) is not None:
-        return {"combination": tendon_name(model, number)}
-    return {}
+    return quantity_of_tendon(model, number) if acts_on == ON_TENDON else {}
+
+
+def quantity_of_tendon(model: MjcfModel, index: int) -> dict[str, str]:
+    """Return a tendon as the scene names it; empty if the scene does not have it."""
+    name = tendon_name(model, index)
+    if is_path(model, index):
+        return {"path": name}
+    return {} if _terms_of_tendon(model, index, 1.0) is None else {"combination": name}
 
 
 def _add_actuator(model: MjcfModel, index: int, element: Element) -> None:

@@ -67,7 +67,13 @@ class MujocoEngine(Engine):
         mujoco.mj_inverse(model, data)
         model.opt.disableflags = enabled
         mujoco.mj_fwdActuation(model, data)
+        springs = [getattr(model, f"{kind}_stiffnesspoly", np.zeros(0)) for kind in ("jnt", "tendon")]
+        kept = [terms.copy() for terms in springs]
+        for terms in springs:  # in a scene, those beyond the first are actuators, without potential energy
+            terms[:] = 0.0
         mujoco.mj_energyPos(model, data)
+        for terms, own in zip(springs, kept, strict=True):
+            terms[:] = own
         mujoco.mj_energyVel(model, data)
         mujoco.mj_subtreeVel(model, data)
         forces = data.qfrc_inverse - data.qfrc_actuator
