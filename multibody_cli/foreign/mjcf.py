@@ -118,12 +118,12 @@ def _read_options(model: MjcfModel) -> None:
     has_dampers = any(np.any(getattr(arrays, name, 0.0)) for name in names)
     if has_servos or (has_dampers and not model.is_disabled("damper")):  # dampers are implicit in MuJoCo, too
         simulation["integrator"] = "linearly_implicit_euler"
-    if model.arrays.opening > ROUND_OFF:
+    if model.opening > ROUND_OFF:
         element = model.element("eq", 0, "equality") if len(model.arrays.eq_type) else model.bodies[0]
         subject = "equalities and ranges of ropes"
-        text = f"{subject} have errors up to {model.arrays.opening:.3g} m or rad at the start, which assembly removes"
+        text = f"{subject} have errors up to {model.opening:.3g} m or rad at the start, which assembly removes"
         model.reading.ledger.note(element.mark, text)
-        simulation["assembly_tolerance"] = float(f"{2.0 * model.arrays.opening:.1g}")
+        simulation["assembly_tolerance"] = float(f"{2.0 * model.opening:.1g}")
     model.draft.set_step(model.bodies[0], option["timestep"], **simulation)
 
 

@@ -46,8 +46,9 @@ def compile_model(path: Path) -> Any:
         Arrays with the names and shapes of MuJoCo's `mjModel` as attributes, such as `body_mass` (nbody,); `names`,
         lists of names by kind; `option`, the fields of `mjOption`; `disabled`, the flags of the file, by name, that
         disable a part of the engine; `mesh_files`, file names by mesh, or empty;
-        `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms; `opening`, the largest error of
-        an equality or of the range of a rope at the start or in a keyframe, m or rad; `state_turns` (1 + nkey, nbody,
+        `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms; `openings`, the
+        largest errors of equalities (`eq`) and of the ranges of ropes (`tendon`) at the start or in a keyframe, m or
+        rad; `state_turns` (1 + nkey, nbody,
         4) and `state_spins` (1 + nkey, nbody, 3), quaternions and angular velocities of the bodies, rad/s, in the axes
         of the world, at the start and in each keyframe.
 
@@ -102,7 +103,10 @@ def _print_compiled(path: str) -> None:
         "option": {name: _plain(getattr(model.opt, name)) for name in dir(model.opt) if not name.startswith("_")},
         "mesh_files": [_file_of(spec, mesh) for mesh in meshes],
         "mesh_references": [[_plain(mesh.refpos), _plain(mesh.refquat)] for mesh in meshes],
-        "opening": max(_opening(mujoco, model, data) for data in states),
+        "openings": {
+            "eq": [max(_opening(mujoco, model, data, index) for data in states) for index in range(model.neq)],
+            "tendon": [max(_excess(mujoco, model, data, index) for data in states) for index in range(model.ntendon)],
+        },
         "densities": _densities(spec, model),
     }
     np.savez(sys.stdout.buffer, properties=json.dumps(properties), **arrays)
@@ -127,12 +131,28 @@ def _state(mujoco: Any, model: Any, q: Any, v: Any) -> Any:
     return data
 
 
-def _opening(mujoco: Any, model: Any, data: Any) -> float:
-    """Return the largest error of an equality or of a rope in a state."""
-    errors = data.efc_pos[data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)]
-    limits = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
-    ropes = model.wrap_type[model.tendon_adr[data.efc_id[limits]]] != int(mujoco.mjtWrap.mjWRAP_JOINT)
-    return float(max(np.abs(errors).max(initial=0.0), -data.efc_pos[limits][ropes].min(initial=0.0)))
+def _opening(mujoco: Any, model: Any, data: Any, index: int) -> float:
+    """Return the largest error of an equality in a state; that of a weld may be an angle."""
+    rows = (data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)) & (data.efc_id == index)
+    errors = np.abs(data.efc_pos[rows])
+    if model.eq_type[index] != int(mujoco.mjtEq.mjEQ_WELD) or not len(errors):
+        return float(errors.max(initial=0.0))
+    ends = (model.eq_obj1id[index], model.eq_obj2id[index])  # MuJoCo has the sine of half the angle
+    turns = np.array([data.xquat[end] for end in ends])
+    if model.eq_objtype[index] == int(mujoco.mjtObj.mjOBJ_SITE):
+        for turn, end in zip(turns, ends, strict=True):
+            mujoco.mju_mat2Quat(turn, data.site_xmat[end])
+    else:
+        mujoco.mju_mulQuat(turns[0], data.xquat[ends[0]], model.eq_data[index, 6:10])
+    angle = 2.0 * np.arccos(min(abs(float(turns[0] @ turns[1])), 1.0))
+    return float(max(errors[:3].max(), angle))
+
+
+def _excess(mujoco: Any, model: Any, data: Any, index: int) -> float:
+    """Return the distance of the length of a rope from its range in a state; 0 for a fixed tendon."""
+    rows = (data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)) & (data.efc_id == index)
+    is_fixed = model.wrap_type[model.tendon_adr[index]] == int(mujoco.mjtWrap.mjWRAP_JOINT)
+    return 0.0 if is_fixed else float(-data.efc_pos[rows].min(initial=0.0))
 
 
 def _name(model: Any, address: int) -> str:

@@ -54,6 +54,8 @@ class MjcfModel:
         Filtered actuators of the scene by actuator, each with a and b of its activation a + b act.
     friction
         Coefficients of friction of most shapes.
+    opening
+        Largest error at the start or in a keyframe of the equalities and ropes that the scene has, m or rad.
     """
 
     def __init__(self, root: Element, reading: Reading, arrays: Any) -> None:
@@ -64,6 +66,7 @@ class MjcfModel:
         self.inputs: dict[int, str] = {}
         self.activations: dict[int, tuple[str, float, float]] = {}
         self.friction: Any = 1.0
+        self.opening = 0.0
         self._root = root
         self._named = {
             one.attributes["name"]: one for one in root.walk() if one.tag == "body" and "name" in one.attributes
@@ -100,6 +103,10 @@ class MjcfModel:
         spin, own_spin = self.arrays.state_spins[state, ends]
         relative = rotation_matrix(inner).T @ (own_spin - spin)
         return list(relative_quaternion(outer, inner)), relative.tolist()
+
+    def count_opening(self, kind: str, index: int) -> None:
+        """Count the error of an equality (`eq`) or of a rope (`tendon`) that the scene has."""
+        self.opening = max(self.opening, self.arrays.openings[kind][index])
 
     def element(self, kind: str, index: int, section: str) -> Element:
         """Return the element of an object of a section by its name, else by its order, else the root."""

@@ -70,6 +70,7 @@ def _close_loop(model: MjcfModel, index: int, element: Element) -> None:
     name = unused(arrays.names["eq"][index] or f"{parent}_{child}", model.draft.joints)
     joint = model.draft.add_joint(name, element, "fixed" if is_weld else "spherical", parent, child)
     joint.pose, joint.child_pose = pose, child_pose
+    model.count_opening("eq", index)
     if not is_weld:
         joint.pose, joint.child_pose = FramePose(pose.position, np.eye(3)), FramePose(child_pose.position, np.eye(3))
         turn, _ = model.motion_between(parent, child, 0)
@@ -85,14 +86,16 @@ def _couple(model: MjcfModel, index: int, element: Element) -> None:
     terms_of = _terms_of_joint if of_joints else _terms_of_tendon
     second = int(arrays.eq_obj2id[index])
     is_curved = any(polynomial[2:]) and second >= 0
+    first_name = arrays.names["jnt" if of_joints else "tendon"][arrays.eq_obj1id[index]]
     if is_curved and not of_joints:
-        model.drop(element, "a coupling of tendons by a polynomial of degree above 1")
+        model.drop(element, f"a coupling of tendons by a polynomial of degree above 1, of `{first_name}`")
         return
     terms = terms_of(model, int(arrays.eq_obj1id[index]), 1.0)
     others = terms_of(model, second, -polynomial[1]) if second >= 0 else {}
     if terms is None or others is None:
-        model.drop(element, "a coupling of lengths along paths")
+        model.drop(element, f"a coupling of lengths along paths, of `{first_name}`")
         return
+    model.count_opening("eq", index)
     if is_curved:
         powers = [f"{c:.17g}" + ("", "*x")[k > 0] + (f"**{k}" if k > 1 else "") for k, c in enumerate(polynomial) if c]
         (output,), (source,) = terms, others
@@ -101,8 +104,7 @@ def _couple(model: MjcfModel, index: int, element: Element) -> None:
         for name, factor in others.items():
             terms[name] = terms.get(name, 0.0) + factor
         fields = {"terms": terms} | ({"value": polynomial[0]} if polynomial[0] else {})
-    kind = "jnt" if of_joints else "tendon"
-    name = arrays.names["eq"][index] or arrays.names[kind][arrays.eq_obj1id[index]] or f"coupling_{index + 1}"
+    name = arrays.names["eq"][index] or first_name or f"coupling_{index + 1}"
     name = unused(name, model.draft.elements.get("couplings", {}))
     model.draft.add("couplings", name, element, type="function" if is_curved else "linear", **fields)
 
@@ -241,6 +243,7 @@ def _add_path(model: MjcfModel, index: int, element: Element) -> None:
     draft.add("paths", name, element, path=points, **_friction(model, index))
     fields = _elastic(model, index, "rest_length")
     if "limits" in fields:
+        model.count_opening("tendon", index)
         low, high = fields.pop("limits")  # a length is never below 0
         draft.add("constraints", name, element, type="distance", path=name, limits=[low if low > 0.0 else None, high])
     if fields:

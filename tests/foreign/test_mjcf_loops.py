@@ -14,6 +14,7 @@ from multibody_cli.errors import SceneError
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.draft import Draft
 from multibody_cli.foreign.frames import FramePose
+from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
 from multibody_cli.limits import Usage
 from multibody_cli.nodes import Problems
@@ -201,3 +202,34 @@ def test_a_free_body_that_a_connect_holds_has_the_pose_and_motion_of_mujoco(
             assert simulation.channel(f"bodies/{name}/position") == pytest.approx(data.body(name).xpos, abs=1e-14)
             assert simulation.channel(f"bodies/{name}/angular_velocity") == pytest.approx(twist[:3], abs=1e-13)
             assert simulation.channel(f"bodies/{name}/linear_velocity") == pytest.approx(twist[3:], abs=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:.*was assembled")
+@pytest.mark.parametrize("angle", [90, 150, 180])
+@pytest.mark.parametrize(
+    "weld", ['<weld site1="on_F" site2="on_D"/>', '<weld body1="F" body2="D" relpose="0 0 0 1 0 0 0"/>']
+)
+def test_welds_that_are_open_by_large_angles_are_assembled(weld: str, angle: float, tmp_path: Path) -> None:
+    """MuJoCo's error is the sine of half the angle; the note has the angle, and the frames coincide at the start."""
+    bodies = (
+        '<body name="D" pos="0 0 1"><joint name="h"/><geom fromto="0 0 0 0.3 0 0.1"/><site name="on_D"/></body>'
+        f'<body name="F" pos="0 0 1" euler="0 0 {angle}"><freejoint/><geom fromto="0 0 0 0.1 0 0"/>'
+        '<site name="on_F"/></body>'
+    )
+    path = written(tmp_path, bodies, weld)
+    (note,) = [text for _, text in read_model(path, Options(), Problems()).ledger.notes if "equalities" in text]
+    assert f"errors up to {np.radians(angle):.3g} m or rad" in note
+    simulation = mbsim.Simulation(mbsim.load(path))
+    found = [simulation.channel(f"bodies/{name}/quaternion") for name in "DF"]
+    assert abs(found[0] @ found[1]) == pytest.approx(1.0, abs=1e-14)
+    assert simulation.channel("bodies/F/position") == pytest.approx([0.0, 0.0, 1.0], abs=1e-8)
+
+
+def test_an_equality_that_is_dropped_has_no_error_that_assembly_removes(tmp_path: Path) -> None:
+    """The line of the report names its tendon."""
+    tendons = "".join(f'<spatial name="{name}"><site site="end"/><site site="tip"/></spatial>' for name in "st")
+    equality = '<tendon tendon1="s" tendon2="t" polycoef="0.02 1 0 0 0"/>'
+    draft = read_model(written(tmp_path, LINKAGE, equality, f"<tendon>{tendons}</tendon>"), Options(), Problems())
+    lines = list(ImportReport(draft.ledger).lines())
+    assert not any("errors up to" in line for line in lines)
+    assert any("<tendon>" in line and "along paths, of `s`" in line for line in lines)
