@@ -15,7 +15,8 @@ that vanish at no state with velocities v and accelerations a about 1:
 with the kinetic energy T, the mass m of the bodies that move and their polar moment of inertia J about the world's
 origin: by the Cauchy-Schwarz inequality, no momentum is larger.  Center of mass and potential energy are compared
 as differences from the initial pose, since programs differ in the bodies without motion that they count.  Accelerations
-with loops are those of `import_loops`.
+with loops are those of `import_loops`.  Where a joint of the scene takes the place of a free joint of the source, the
+comparison is that of the scene with the free joint, in which that joint closes a loop.
 
 The kinetic energy is 1/2 v^T M v, so that the power of the Coriolis and centrifugal forces c is that of dM/dt:
 
@@ -28,19 +29,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from multibody_cli.document.source import ReadScene
 from multibody_cli.errors import listed, series
-from multibody_cli.foreign.draft import Draft
+from multibody_cli.foreign.draft import WORLD, Coordinate, Draft, Joint
+from multibody_cli.foreign.renaming import unused
 from multibody_cli.immutable import Immutable
+from multibody_cli.limits import Usage
 from multibody_cli.model import Floats
 from multibody_cli.peers.engine import Engine, EngineJoint, Quantities
 from multibody_cli.studies.import_elements import differences_of_elements
 from multibody_cli.studies.import_loops import differences_of_loops
 from multibody_cli.studies.imported_scene import EngineMotion, Equations, ImportedScene, Values, moved
-from multibody_cli.studies.simulation import PreparedSimulation
+from multibody_cli.studies.simulation import PreparedSimulation, prepare
 
 AGREEMENT = 1e-10
 """Largest relative difference that counts as agreement."""
@@ -186,6 +192,9 @@ def check_import(simulation: PreparedSimulation, draft: Draft, engine: Engine, s
     states
         Number of states, at least 3.
     """
+    if held := _held_bodies(draft):
+        draft = _with_free_bodies(draft, held)
+        simulation = prepare(ReadScene(draft.source, draft.tree((*engine.leaves_out, "states")), Usage()))
     scene = ImportedScene(simulation, draft, engine)
     random = np.random.default_rng(1)
     of_joints, contradictions = np.zeros((len(QUANTITIES_OF_JOINTS), scene.size)), np.zeros(2)
@@ -204,6 +213,31 @@ def check_import(simulation: PreparedSimulation, draft: Draft, engine: Engine, s
     whole = _differences_of_bodies(pairs, sizes) | differences_of_loops(scene, random)
     elements = differences_of_elements(draft, engine)
     return ImportCheck(engine.title, states, tuple(rows), whole, elements, scene.absent, *contradictions.tolist())
+
+
+def _held_bodies(draft: Draft) -> dict[str, str]:
+    """Return bodies by the free joints of the source that other joints of the scene take the place of."""
+    return {
+        name: found.joint
+        for name, found in draft.coordinates.items()
+        if found.joint in draft.bodies and found.joint not in draft.joints and draft.inboard(found.joint)
+    }
+
+
+def _with_free_bodies(draft: Draft, held: Mapping[str, str]) -> Draft:
+    """Return a draft with the free joints of the source, so that the joints in their place close loops."""
+    found = copy(draft)
+    found.joints, found.coordinates = {}, dict(draft.coordinates)
+    for source, body in held.items():
+        own, pose = unused(body, draft.joints), draft.bodies[body].pose
+        q = {"position": pose.position.tolist(), "rotation": dict(pose.rotation_data)}
+        found.joints[own] = Joint(own, draft.bodies[body].origin, "free", WORLD, body, fields={"q": q})
+        found.coordinates[source] = Coordinate(own)
+    for name, joint in draft.joints.items():
+        closes = joint.child in held.values()
+        fields = {key: value for key, value in joint.fields.items() if key != "q" or not closes}
+        found.joints[name] = replace(joint, fields=fields)
+    return found
 
 
 def _differences_of_joints(

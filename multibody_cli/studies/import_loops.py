@@ -28,7 +28,7 @@ def differences_of_loops(scene: ImportedScene, random: np.random.Generator) -> d
 
     They are those of sqrt(M_ii) a_i, relative to the largest one of the free accelerations, and of the accelerations.
     """
-    if scene.size == 0:  # an equality holds all that moves, and is a joint of the tree in the scene
+    if scene.size == 0:
         return {}
     q = scene.start()
     nothing = np.zeros(scene.size)

@@ -162,6 +162,30 @@ def turned(turn: str) -> Any:
     return FramePose.of_quaternion(np.zeros(3), [float(word) for word in turn.split()]).rotation
 
 
+def floating(place: str, turn: str) -> str:
+    """Return D, and F with a free joint and its child G."""
+    return (
+        f'{HINGED}<body name="F" pos="{place}" quat="{turn}"><freejoint/><geom type="box" size="0.2 0.1 0.05"/>'
+        '<site name="on_F" pos="0.1 0.02 0"/><body name="G" pos="0 0 0.1"><joint axis="1 0 0"/>'
+        '<geom fromto="0 0 0 0 0.2 0"/></body></body><site name="on_world" pos="0.5 0.2 1"/>'
+    )
+
+
+@pytest.mark.parametrize("held", ["D to F", "sites of D and F", "F to the world", "weld"])
+def test_a_scene_with_a_body_that_an_equality_holds_agrees_with_all_joints_of_the_file(
+    held: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, floating("0.7 0.2 1", SKEW), (HELD | {"weld": '<weld body1="D" body2="F"/>'})[held])
+    draft = read_model(path, Options(), Problems())
+    (name,) = draft.joints.keys() - {"h", "G"}
+    found = check_import(prepared(draft), draft, ENGINES["mjcf"].read(path))
+    assert (len(found.joints), found.absent) == (3, ())
+    assert max(found.differences.values()) < 1e-11 < AGREEMENT
+    pose = draft.joints[name].child_pose
+    draft.joints[name].child_pose = FramePose(pose.position + np.array([1e-3, 0.0, 0.0]), pose.rotation)
+    assert not check_import(prepared(draft), draft, ENGINES["mjcf"].read(path)).agrees
+
+
 @pytest.mark.filterwarnings("ignore:.*depend on the others")
 @pytest.mark.parametrize("held", HELD)
 @pytest.mark.parametrize(("turn", "other"), [(RIGHT, STRAIGHT), (STRAIGHT, SKEW), (SKEW, UNTURNED)])
@@ -170,11 +194,6 @@ def test_a_free_body_that_a_connect_holds_has_the_pose_and_motion_of_mujoco(
 ) -> None:
     """At the start, and in a keyframe with another turn and a relative angular velocity."""
     arm, spin, twist = np.array([0.1, 0.02, 0.0]), np.array([1.0, -2.0, 3.0]), np.zeros(6)
-    free = (
-        '<body name="F" pos="{}" quat="{}"><freejoint/><geom type="box" size="0.2 0.1 0.05"/>'
-        '<site name="on_F" pos="0.1 0.02 0"/><body name="G" pos="0 0 0.1"><joint axis="1 0 0"/>'
-        '<geom fromto="0 0 0 0 0.2 0"/></body></body><site name="on_world" pos="0.5 0.2 1"/>'
-    )
     probe = mujoco.MjModel.from_xml_string(f"<mujoco>{DEFAULTS}<worldbody>{HINGED}</worldbody></mujoco>")
     data = mujoco.MjData(probe)
     mujoco.mj_forward(probe, data)
@@ -187,7 +206,7 @@ def test_a_free_body_that_a_connect_holds_has_the_pose_and_motion_of_mujoco(
     place, later = (" ".join(map(str, at - turned(own) @ arm)) for at, own in ((start, turn), (point, other)))
     rates = " ".join(map(str, [1.5, *(speed - turned(other) @ np.cross(spin, arm)), *spin, 0.0]))
     key = f'<keyframe><key name="k" qpos="0.7 {later} {other} 0" qvel="{rates}"/></keyframe>'
-    path = written(tmp_path, HINGED + free.format(place, turn), HELD[held], key)
+    path = written(tmp_path, floating(place, turn), HELD[held], key)
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
     for state in ({}, {"state": "k"}):
