@@ -254,12 +254,6 @@ class Draft:
         """Return the joints whose child is a body."""
         return [joint for joint in self.joints.values() if joint.child == name]
 
-    def carries(self, name: str, other: str) -> bool:
-        """Whether a body is another one, or carries it through the first joint of each child."""
-        while other != name and (inboard := self.inboard(other)):
-            other = inboard[0].parent
-        return other == name
-
     def _added(self, section: str, entries: dict[str, Any], entry: Added, name: str, element: Element) -> Added:
         """Add an entry to a section; report a name that is used already."""
         if name in entries:

@@ -93,6 +93,12 @@ class MjcfModel:
         is_one = self.arrays.body_jntnum[self.arrays.jnt_bodyid[joint]] == 1
         return found.joint if is_one else f"{found.joint}/{found.velocity}"
 
+    def carries(self, name: str, other: str) -> bool:
+        """Whether a body is another one, or carries it through the first joint of each child."""
+        while other != name and (inboard := self.draft.inboard(other)):
+            other = inboard[0].parent
+        return other == name
+
     def motion_between(self, parent: str, child: str, state: int) -> tuple[list[float], list[float]]:
         """Return the quaternion (4,) of a body in another one, and its relative angular velocity (3,) in its own axes.
 

@@ -64,7 +64,7 @@ def _close_loop(model: MjcfModel, index: int, element: Element) -> None:
     else:
         poses = [FramePose(data[:3], np.eye(3)), FramePose(data[3:6], np.eye(3))]
     ends = [(model.names[first], poses[0]), (model.names[second], poses[1])]
-    if ends[1][0] == WORLD or model.draft.carries(ends[1][0], ends[0][0]):
+    if ends[1][0] == WORLD or model.carries(ends[1][0], ends[0][0]):
         ends.reverse()
     (parent, pose), (child, child_pose) = ends
     name = unused(arrays.names["eq"][index] or f"{parent}_{child}", model.draft.joints)
