@@ -162,22 +162,20 @@ def tendon_name(model: MjcfModel, index: int) -> str:
     return model.arrays.names["tendon"][index] or f"tendon_{index + 1}"
 
 
-def is_path(model: MjcfModel, index: int) -> bool:
-    """Whether a tendon is a path of a scene: through sites and over spheres and cylinders."""
-    kinds = {int(model.arrays.wrap_type[part]) for part in _parts(model, index)}
-    return kinds <= {WRAP_SITE, WRAP_PULLEY, *SURFACES} and not _obstacle(model, index)
-
-
 def _obstacle(model: MjcfModel, index: int) -> str:
     """Return the reason why a scene cannot have the path of a tendon; empty if it can."""
+    arrays, bodies = model.arrays, set[int]()
+    owners = {WRAP_SITE: arrays.site_bodyid} | dict.fromkeys(SURFACES, arrays.geom_bodyid)
     for part in _parts(model, index):
-        geom, side = int(model.arrays.wrap_objid[part]), int(model.arrays.wrap_prm[part])
-        if model.arrays.wrap_type[part] in SURFACES and side >= 0:
-            if model.arrays.site_bodyid[side] != model.arrays.geom_bodyid[geom]:
+        kind, target, side = (int(ids[part]) for ids in (arrays.wrap_type, arrays.wrap_objid, arrays.wrap_prm))
+        if kind in SURFACES and side >= 0:
+            if arrays.site_bodyid[side] != arrays.geom_bodyid[target]:
                 return "the side of a geom over which it wraps is a site of another body"
-            if float(np.linalg.norm(_side(model, geom, side))) < model.arrays.geom_size[geom][0]:
+            if float(np.linalg.norm(_side(model, target, side))) < arrays.geom_size[target][0]:
                 return "it wraps inside of a geom"
-    return ""
+        if kind in owners:
+            bodies.add(int(owners[kind][target]))
+    return "its points belong to one body" if len(bodies) == 1 else ""
 
 
 def _side(model: MjcfModel, geom: int, site: int) -> Any:
@@ -290,9 +288,9 @@ def _quantity(model: MjcfModel, index: int) -> dict[str, Any]:
 def quantity_of_tendon(model: MjcfModel, index: int) -> dict[str, str]:
     """Return a tendon as the scene names it; empty if the scene does not have it."""
     name = tendon_name(model, index)
-    if is_path(model, index):
-        return {"path": name}
-    return {} if _terms_of_tendon(model, index, 1.0) is None else {"combination": name}
+    if _terms_of_tendon(model, index, 1.0) is not None:
+        return {"combination": name}
+    return {} if _obstacle(model, index) else {"path": name}
 
 
 def _add_actuator(model: MjcfModel, index: int, element: Element) -> None:

@@ -1,4 +1,4 @@
-"""Tendons of MJCF over spheres and cylinders have the lengths of MuJoCo."""
+"""Tendons of MJCF over spheres and cylinders have the lengths of MuJoCo, and those of one body are dropped."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 import mbsim
+from multibody_cli.document.source import ReadScene
 from multibody_cli.foreign import read_model
 from multibody_cli.foreign.ledger import ImportReport
 from multibody_cli.foreign.options import Options
+from multibody_cli.limits import Usage
 from multibody_cli.nodes import Problems
+from multibody_cli.peers import ENGINES
+from multibody_cli.studies.import_check import check_import
+from multibody_cli.studies.simulation import prepare
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -56,3 +61,36 @@ def test_a_tendon_within_a_geom_is_dropped(side: str, reason: str, tmp_path: Pat
     reports = "\n".join(ImportReport(draft.ledger).lines())
     assert (reason in reports) if reason else "wraps" not in reports
     assert ("paths" in draft.elements) == (not reason)
+
+
+@pytest.mark.parametrize(
+    ("entries", "moves"),
+    [
+        ('<site site="c"/><site site="d"/>', False),
+        ('<site site="o"/><site site="p"/>', False),
+        ('<site site="c"/><geom geom="ball"/><site site="d"/>', False),
+        ('<site site="o"/><geom geom="ball"/><site site="p"/>', True),
+        ('<site site="c"/><site site="d"/><pulley divisor="2"/><site site="d"/><site site="o"/>', True),
+        ('<site site="c"/><site site="d"/><pulley divisor="2"/><site site="d"/><site site="c"/>', False),
+    ],
+)
+def test_a_tendon_of_one_body_is_dropped(entries: str, moves: bool, tmp_path: Path) -> None:
+    """Its length is constant: MuJoCo's Jacobian is zero, and its spring and actuator have no effect."""
+    world = (
+        '<site name="o" pos="-0.5 0.3 0.4"/><site name="p" pos="0.5 0.3 0.4"/><body name="B"><joint name="j"/>'
+        '<geom name="ball" size="0.1" pos="0.05 0.3 0.38"/><site name="c" pos="-0.5 0.3 0.4"/>'
+        '<site name="d" pos="0.5 0.3 0.4"/></body>'
+    )
+    more = f'<tendon><spatial name="t" stiffness="9" range="0 2" limited="true">{entries}</spatial></tendon>'
+    path = tmp_path / "model.xml"
+    path.write_text(f'<mujoco><worldbody>{world}</worldbody>{more}<actuator><motor tendon="t"/></actuator></mujoco>')
+    engine = ENGINES["mjcf"].read(path)
+    data = mujoco.MjData(model := mujoco.MjModel.from_xml_path(str(path)))
+    mujoco.mj_forward(model, data)
+    assert np.any(data.ten_J) == moves
+    draft = read_model(path, Options(), Problems())
+    found = check_import(prepare(ReadScene(path, draft.tree(), Usage())), draft, engine)
+    assert max(found.differences["bias"], found.differences["inverse_dynamics"]) < 1e-12
+    report = "\n".join(ImportReport(draft.ledger).lines())
+    assert ("its points belong to one body" in report) == (not moves)
+    assert ("actuators" in draft.elements) == moves
