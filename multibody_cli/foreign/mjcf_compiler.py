@@ -46,11 +46,10 @@ def compile_model(path: Path) -> Any:
         Arrays with the names and shapes of MuJoCo's `mjModel` as attributes, such as `body_mass` (nbody,); `names`,
         lists of names by kind; `option`, the fields of `mjOption`; `disabled`, the flags of the file, by name, that
         disable a part of the engine; `mesh_files`, file names by mesh, or empty;
-        `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms; `openings`, the
-        largest errors of equalities (`eq`) and of the ranges of ropes (`tendon`) at the start or in a keyframe, m or
-        rad; `state_turns` (1 + nkey, nbody,
-        4) and `state_spins` (1 + nkey, nbody, 3), quaternions and angular velocities of the bodies, rad/s, in the axes
-        of the world, at the start and in each keyframe.
+        `mesh_references`, `refpos` and `refquat` by mesh; `densities`, those of geoms; and at the start and in each of
+        n keyframes `state_turns` (1 + n, nbody, 4) and `state_spins` (1 + n, nbody, 3), quaternions and angular
+        velocities of the bodies in the axes of the world, rad/s, and the largest errors of equalities, `eq_openings`
+        (1 + n, neq), and of the ranges of ropes, `tendon_openings` (1 + n, ntendon), m or rad.
 
     Raises
     ------
@@ -94,8 +93,7 @@ def _print_compiled(path: str) -> None:
     arrays = {name: value for name, value in arrays.items() if isinstance(value, np.ndarray)}
     speeds = (np.zeros(model.nv), *model.key_qvel)
     states = [_state(mujoco, model, q, v) for q, v in zip((model.qpos0, *model.key_qpos), speeds, strict=True)]
-    arrays["state_turns"] = np.array([data.xquat for data in states])
-    arrays["state_spins"] = np.array([data.cvel[:, :3] for data in states])
+    arrays |= {name: np.array([state[name] for state in states]) for name in states[0]}
     meshes = sorted(spec.meshes, key=lambda mesh: mesh.id)
     properties = {
         "names": {kind: [_name(model, address) for address in getattr(model, f"name_{kind}adr")] for kind in NAMED},
@@ -103,10 +101,6 @@ def _print_compiled(path: str) -> None:
         "option": {name: _plain(getattr(model.opt, name)) for name in dir(model.opt) if not name.startswith("_")},
         "mesh_files": [_file_of(spec, mesh) for mesh in meshes],
         "mesh_references": [[_plain(mesh.refpos), _plain(mesh.refquat)] for mesh in meshes],
-        "openings": {
-            "eq": [max(_opening(mujoco, model, data, index) for data in states) for index in range(model.neq)],
-            "tendon": [max(_excess(mujoco, model, data, index) for data in states) for index in range(model.ntendon)],
-        },
         "densities": _densities(spec, model),
     }
     np.savez(sys.stdout.buffer, properties=json.dumps(properties), **arrays)
@@ -119,33 +113,31 @@ def _disabled(mujoco: Any, model: Any) -> list[str]:
     return [name.removeprefix(prefix).lower() for name, bit in bits.items() if model.opt.disableflags & bit]
 
 
-def _state(mujoco: Any, model: Any, q: Any, v: Any) -> Any:
-    """Return positions and velocities of the bodies at coordinates, those with limits within them."""
+def _state(mujoco: Any, model: Any, q: Any, v: Any) -> dict[str, Any]:
+    """Return the motion of the bodies and the openings at coordinates, those with limits within them."""
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = q, v
     limited = model.jnt_limited.astype(bool) & (model.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE))
     places = model.jnt_qposadr[limited]
     data.qpos[places] = np.clip(data.qpos[places], *model.jnt_range[limited].T)
     mujoco.mj_fwdPosition(model, data)
-    mujoco.mj_fwdVelocity(model, data)
-    return data
+    mujoco.mj_comVel(model, data)
+    return {
+        "state_turns": data.xquat.copy(),
+        "state_spins": data.cvel[:, :3].copy(),
+        "eq_openings": [_opening(mujoco, model, data, index) for index in range(model.neq)],
+        "tendon_openings": [_excess(mujoco, model, data, index) for index in range(model.ntendon)],
+    }
 
 
 def _opening(mujoco: Any, model: Any, data: Any, index: int) -> float:
     """Return the largest error of an equality in a state; that of a weld may be an angle."""
     rows = (data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)) & (data.efc_id == index)
     errors = np.abs(data.efc_pos[rows])
-    if model.eq_type[index] != int(mujoco.mjtEq.mjEQ_WELD) or not len(errors):
-        return float(errors.max(initial=0.0))
-    ends = (model.eq_obj1id[index], model.eq_obj2id[index])  # MuJoCo has the sine of half the angle
-    turns = np.array([data.xquat[end] for end in ends])
-    if model.eq_objtype[index] == int(mujoco.mjtObj.mjOBJ_SITE):
-        for turn, end in zip(turns, ends, strict=True):
-            mujoco.mju_mat2Quat(turn, data.site_xmat[end])
-    else:
-        mujoco.mju_mulQuat(turns[0], data.xquat[ends[0]], model.eq_data[index, 6:10])
-    angle = 2.0 * np.arccos(min(abs(float(turns[0] @ turns[1])), 1.0))
-    return float(max(errors[:3].max(), angle))
+    if model.eq_type[index] == int(mujoco.mjtEq.mjEQ_WELD) and (scale := model.eq_data[index, 10]):
+        sine = min(float(np.linalg.norm(errors[3:])) / scale, 1.0)  # MuJoCo has that of half the angle
+        errors[3:] = 2.0 * np.arcsin(sine)
+    return float(errors.max(initial=0.0))
 
 
 def _excess(mujoco: Any, model: Any, data: Any, index: int) -> float:

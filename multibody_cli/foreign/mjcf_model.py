@@ -112,7 +112,7 @@ class MjcfModel:
 
     def count_opening(self, kind: str, index: int) -> None:
         """Count the error of an equality (`eq`) or of a rope (`tendon`) that the scene has."""
-        self.opening = max(self.opening, self.arrays.openings[kind][index])
+        self.opening = max(self.opening, float(getattr(self.arrays, f"{kind}_openings")[:, index].max()))
 
     def element(self, kind: str, index: int, section: str) -> Element:
         """Return the element of an object of a section by its name, else by its order, else the root."""
