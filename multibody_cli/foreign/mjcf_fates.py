@@ -94,8 +94,7 @@ _GEOM = Fates(
 
 _EQUALITY = Fates(
     "name class active body1 body2 site1 site2 anchor relpose joint1 joint2 tendon1 tendon2 polycoef",
-    {SOFT: "solref solimp"},
-    {SOLVER: "torquescale"},
+    {SOFT: "solref solimp torquescale"},
 )
 
 _TENDON = Fates(

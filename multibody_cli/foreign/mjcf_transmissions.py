@@ -63,19 +63,23 @@ def _close_loop(model: MjcfModel, index: int, element: Element) -> None:
         poses = [pose_of(data[3:6], data[6:10]), FramePose(data[:3], np.eye(3))]
     else:
         poses = [FramePose(data[:3], np.eye(3)), FramePose(data[3:6], np.eye(3))]
+    if first == second:
+        model.drop(element, "both ends belong to one body")
+        return
+    holds_turn = is_weld and data[10] != 0.0  # `torquescale`
+    if not holds_turn:
+        poses = [FramePose(pose.position, np.eye(3)) for pose in poses]
     ends = [(model.names[first], poses[0]), (model.names[second], poses[1])]
     if ends[1][0] == WORLD or model.carries(ends[1][0], ends[0][0]):
         ends.reverse()
     (parent, pose), (child, child_pose) = ends
     name = unused(arrays.names["eq"][index] or f"{parent}_{child}", model.draft.joints)
-    joint = model.draft.add_joint(name, element, "fixed" if is_weld else "spherical", parent, child)
+    joint = model.draft.add_joint(name, element, "fixed" if holds_turn else "spherical", parent, child)
     joint.pose, joint.child_pose = pose, child_pose
     model.count_opening("eq", index)
-    if not is_weld:
-        joint.pose, joint.child_pose = FramePose(pose.position, np.eye(3)), FramePose(child_pose.position, np.eye(3))
-        turn, _ = model.motion_between(parent, child, 0)
-        if model.draft.inboard(child) == [joint] and turn != UNTURNED["quaternion"]:  # in place of a free joint
-            joint.fields["q"] = {"quaternion": turn}
+    turn, _ = model.motion_between(parent, child, 0)
+    if not holds_turn and model.draft.inboard(child) == [joint] and turn != UNTURNED["quaternion"]:
+        joint.fields["q"] = {"quaternion": turn}  # in place of a free joint
 
 
 def _couple(model: MjcfModel, index: int, element: Element) -> None:

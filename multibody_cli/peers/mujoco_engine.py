@@ -92,7 +92,8 @@ class MujocoEngine(Engine):
         model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
         mujoco.mj_forward(model, data)
         rows = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
-        return np.asarray(data.efc_J.reshape(data.nefc, model.nv)[rows] @ G, np.float64)
+        J = data.efc_J[: data.nefc * model.nv].reshape(data.nefc, model.nv)  # it has room for rows that are zero
+        return np.asarray(J[rows] @ G, np.float64)
 
     def _place(self, q: Mapping[str, Floats], v: Mapping[str, Floats]) -> Floats:
         """Set the state; return G with the velocities G v of MuJoCo, where those of free joints turn in body axes."""

@@ -29,7 +29,7 @@ LINKAGE = """
 <body name="crank" pos="0 0 0.5">
   <joint name="A" stiffness="2" springref="10" damping="0.1"/><geom fromto="0 0 0 0 0 0.2"/>
   <body name="coupler" pos="0 0 0.2"><joint name="B" frictionloss="0.02"/><geom fromto="0 0 0 0.5 0 0.1"/>
-    <site name="end" pos="0.5 0 0.1"/></body>
+    <site name="end" pos="0.5 0 0.1"/><site name="turned" pos="0.5 0 0.1" euler="0 0 90"/></body>
 </body>
 <body name="rocker" pos="0.5 0 0.5">
   <joint name="C" armature="0.01" range="-60 60"/><geom fromto="0 0 0 0 0 0.3"/><site name="tip" pos="0 0 0.3"/>
@@ -41,6 +41,7 @@ FREE = """
   <body name="right" pos="0 -0.2 0"><joint name="r" axis="1 0 0"/><joint name="s" type="slide" axis="0 0 1"/>
     <geom fromto="0 0 0 0 0 -0.3"/></body>
 </body>"""
+SITES = '<site name="o"/><site name="p" pos="1 0 0"/>'
 MODELS = {
     "connect": (LINKAGE, '<connect name="D" body1="coupler" body2="rocker" anchor="0.5 0 0.1"/>'),
     "sites": (LINKAGE, '<connect name="D" site1="end" site2="tip"/>'),
@@ -51,6 +52,12 @@ MODELS = {
         '<weld name="D" body1="foot" body2="right" relpose="0.01 -0.37 0.29 1 0.05 0 0" anchor="0.01 0.02 0"/>',
     ),
     "weld to the world": (FREE, '<weld name="D" body1="trunk"/>'),
+    "weld without turn": (FREE, '<weld name="D" body1="foot" body2="right" anchor="0 0.1 0" torquescale="0"/>'),
+    "weld of sites without turn": (LINKAGE, '<weld name="D" site1="end" site2="tip" torquescale="0"/>'),
+    "sites of one body": (
+        LINKAGE + SITES,
+        '<connect site1="o" site2="p"/><weld site1="end" site2="turned"/><connect site1="end" site2="tip"/>',
+    ),
     "joint": (LINKAGE, '<joint joint1="A" joint2="C" polycoef="0 -2 0 0 0"/>'),
     "curve": (LINKAGE, '<joint joint1="A" joint2="C" polycoef="0 -2 0.4 0.1 0.3"/>'),
     "redundant": (LINKAGE, '<connect site1="end" site2="tip"/><connect site1="end" site2="tip"/>'),
@@ -155,6 +162,8 @@ HELD = {
     "F to the world": '<connect body1="F" anchor="0.1 0.02 0"/>',
     "sites of the world and F": '<connect site1="on_world" site2="on_F"/>',
     "a child to F": '<connect body1="G" body2="F" anchor="0 0 0"/>',
+    "D to F by a weld without turn": '<weld body1="D" body2="F" anchor="0.1 0.02 0" torquescale="0"/>',
+    "F to D by a weld without turn": '<weld site1="on_F" site2="on_D" torquescale="0"/>',
 }
 
 
@@ -186,7 +195,7 @@ def test_a_scene_with_a_body_that_an_equality_holds_agrees_with_all_joints_of_th
     assert not check_import(prepared(draft), draft, ENGINES["mjcf"].read(path)).agrees
 
 
-@pytest.mark.filterwarnings("ignore:.*depend on the others")
+@pytest.mark.filterwarnings("ignore:.*depend on the others", "ignore:.*1 approximation")  # `torquescale`
 @pytest.mark.parametrize("held", HELD)
 @pytest.mark.parametrize(("turn", "other"), [(RIGHT, STRAIGHT), (STRAIGHT, SKEW), (SKEW, UNTURNED)])
 def test_a_free_body_that_a_connect_holds_has_the_pose_and_motion_of_mujoco(
@@ -223,10 +232,15 @@ def test_a_free_body_that_a_connect_holds_has_the_pose_and_motion_of_mujoco(
             assert simulation.channel(f"bodies/{name}/linear_velocity") == pytest.approx(twist[3:], abs=1e-13)
 
 
-@pytest.mark.filterwarnings("ignore:.*was assembled")
+@pytest.mark.filterwarnings("ignore:.*was assembled", "ignore:.*1 approximation")  # `torquescale`
 @pytest.mark.parametrize("angle", [90, 150, 180])
 @pytest.mark.parametrize(
-    "weld", ['<weld site1="on_F" site2="on_D"/>', '<weld body1="F" body2="D" relpose="0 0 0 1 0 0 0"/>']
+    "weld",
+    [
+        '<weld site1="on_F" site2="on_D"/>',
+        '<weld body1="F" body2="D" relpose="0 0 0 1 0 0 0"/>',
+        '<weld body1="F" body2="D" relpose="0 0 0 1 0 0 0" torquescale="3"/>',
+    ],
 )
 def test_welds_that_are_open_by_large_angles_are_assembled(weld: str, angle: float, tmp_path: Path) -> None:
     """MuJoCo's error is the sine of half the angle; the note has the angle, and the frames coincide at the start."""
