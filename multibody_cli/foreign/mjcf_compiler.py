@@ -118,6 +118,7 @@ def _state(mujoco: Any, model: Any, q: Any, v: Any) -> dict[str, Any]:
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = q, v
     limited = model.jnt_limited.astype(bool) & (model.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE))
+    limited &= not {"limit", "constraint"} & set(_disabled(mujoco, model))
     places = model.jnt_qposadr[limited]
     data.qpos[places] = np.clip(data.qpos[places], *model.jnt_range[limited].T)
     mujoco.mj_fwdPosition(model, data)

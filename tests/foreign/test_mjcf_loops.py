@@ -266,3 +266,16 @@ def test_an_equality_that_is_dropped_has_no_error_that_assembly_removes(tmp_path
     lines = list(ImportReport(draft.ledger).lines())
     assert not any("errors up to" in line for line in lines)
     assert any("<tendon>" in line and "along paths, of `s`" in line for line in lines)
+
+
+@pytest.mark.parametrize("flag", ["limit", "frictionloss"])
+def test_a_held_body_in_a_keyframe_outside_of_limits_is_turned_as_in_mujoco(flag: str, tmp_path: Path) -> None:
+    """Disabled limits do not move the keyframe; others turn D to 10 degrees, and keep the turn of F."""
+    hinged = HINGED.replace('name="h"', 'name="h" range="-10 10"')
+    bodies = f'{hinged}<body name="F" pos="0.1 0 1"><freejoint/><geom fromto="0 0 0 0.2 0 0"/></body>'
+    key = f'<keyframe><key name="k" qpos="0.7 0.1 0 1 {SKEW}"/></keyframe><option><flag {flag}="disable"/></option>'
+    path = written(tmp_path, bodies, '<connect body1="D" body2="F" anchor="0 0 0"/>', key)
+    simulation = mbsim.Simulation(mbsim.load(path, state="k"))
+    assert simulation.q["h"] == pytest.approx([0.7 if flag == "limit" else np.radians(10.0)], abs=1e-15)
+    found = " ".join(map(str, simulation.channel("bodies/F/quaternion")))
+    assert turned(found) == pytest.approx(turned(SKEW), abs=1e-14)
