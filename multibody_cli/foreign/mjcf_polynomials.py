@@ -35,7 +35,7 @@ class _Law(NamedTuple):
 
 def read_polynomials(model: MjcfModel) -> None:
     """Read the terms beyond the first; those of balls and free joints are left out, with an entry in the ledger."""
-    if not hasattr(model.arrays, "jnt_stiffnesspoly"):  # a release of MuJoCo before 4
+    if not hasattr(model.arrays, "jnt_stiffnesspoly"):  # a release of MuJoCo before 3.7
         return
     for law in (*_of_joints(model), *_of_tendons(model)):
         terms = {

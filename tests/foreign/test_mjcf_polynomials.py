@@ -1,4 +1,4 @@
-"""Terms of `stiffness` and `damping` beyond the first, in MuJoCo from release 4, have its forces and motions."""
+"""Terms of `stiffness` and `damping` beyond the first, in MuJoCo from release 3.7, have its forces and motions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from multibody_cli.studies.simulation import prepare
 
 mujoco = pytest.importorskip("mujoco")
 
-pytestmark = pytest.mark.skipif(not hasattr(mujoco.MjModel, "jnt_stiffnesspoly"), reason="MuJoCo before release 4")
+pytestmark = pytest.mark.skipif(not hasattr(mujoco.MjModel, "jnt_stiffnesspoly"), reason="MuJoCo before release 3.7")
 
 GEOM = '<geom contype="0" conaffinity="0" type="capsule" size="0.03" fromto="0 0 0 0.3 0 0.1"/>'
 ARM = GEOM + '<site name="b" pos="0.3 0 0"/>'
