@@ -25,6 +25,7 @@ from multibody_cli.model import Model, State
 from multibody_cli.packing.ropes import follow_ropes
 from multibody_cli.studies.inverse.branches import branches_at
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
+from multibody_cli.studies.prescribed_motion import PrescribedMotion
 from multibody_cli.tree.configuration import displace, normalize
 
 LONGEST = 0.1
@@ -68,7 +69,9 @@ class ConsistentMotion:
     def __init__(self, model: Model, state: State, given: Sequence[int], dependent: Sequence[int] = ()) -> None:
         self._model, self._system, self._state = model, model.system, state
         self.rows, self._assembler = EqualityRows(model), Assembler(model, state)
+        self._prescribed = PrescribedMotion(model, state)
         tree = model.system.tree
+        self._moves = ~tree.driven
         self._places = np.full(model.nv, -1)
         self._places[tree.plain["iv"]] = tree.plain["iq"]
         for turn in tree.exponentials:
@@ -118,7 +121,7 @@ class ConsistentMotion:
         state, rows = self._state, self.rows
         before = state.v[: rows.n].copy(), state.a[: rows.n].copy()
         self._place(time, q)
-        state.v[:] = 0.0
+        state.v[self._moves] = 0.0
         rows.update(state)
         if self._is_first:
             self._start(v, a, before)
@@ -154,11 +157,12 @@ class ConsistentMotion:
         """
         state, rows = self._state, self.rows
         whole, before = np.zeros(self._model.nv), state.q.copy()
-        whole[: rows.n] = displacement
+        whole[rows.free] = displacement[rows.free]
         displace(self._system.tree, state.q, whole, 1.0)
         normalize(self._system.tree, state.q)
+        self._prescribed.place(state, time)
         follow_ropes(self._model, state, before)
-        state.time[0], state.v[: rows.n] = time, v
+        state.time[0], state.v[rows.free] = time, v[rows.free]
         rows.update(state)
         errors = rows.errors() / self._assembler.scales.rows[rows.equalities()]
         rates = rows.velocities(state)
@@ -182,12 +186,13 @@ class ConsistentMotion:
         if self._system.is_constrained:
             size = np.abs((q - start) / self.rows.scales[self.given[plain]]).max(initial=0.0)
             steps = int(np.clip(np.ceil(size / LONGEST), 1, MOST_STEPS)) if self._is_first else 1
-        kept = np.zeros(self._model.nv, np.bool_)
+        kept = self._system.tree.driven.copy()
         kept[self.given] = kept[self.held] = True
         if not self._is_first:  # coordinates that follow from the others are near to where their rates lead
             rates = np.where(kept, 0.0, state.v) * (time - began)
             displace(self._system.tree, state.q, rates, 1.0)
             normalize(self._system.tree, state.q)
+        self._prescribed.place(state, time)
         state.time[0] = time
         for k in range(1, steps + 1):
             state.q[places] = start + k / steps * (q - start)
@@ -213,7 +218,7 @@ class ConsistentMotion:
         self._is_first = False
         state, rows = self._state, self.rows
         found = branches_at(rows, self._assembler.scales.rows, state, self.given, v, a, before[0])
-        state.v[:] = 0.0
+        state.v[self._moves] = 0.0
         rows.update(state)
         self._hold(rows.N if found is None else found.loose)
         if found is not None and found.rates:

@@ -30,6 +30,7 @@ from multibody_cli.kernel import Flags, Floats
 from multibody_cli.model import Model, State
 from multibody_cli.studies.inverse.equality_rows import EqualityRows
 from multibody_cli.studies.inverse.measured_frames import MeasuredFrames, rotation_between
+from multibody_cli.studies.prescribed_motion import PrescribedMotion
 from multibody_cli.tree.configuration import displace, displacement_between, normalize
 
 UNDETERMINED = 1e-6
@@ -99,6 +100,7 @@ class Fitting:
     def __init__(self, model: Model, state: State, measured: MeasuredFrames) -> None:
         self._model, self._system, self._state, self._measured = model, model.system, state, measured
         self._rows, self._assembler = EqualityRows(model, of_positions=True), Assembler(model, state)
+        self._prescribed = PrescribedMotion(model, state)
         tree = model.system.tree
         places = np.full(model.nv, -1)
         places[tree.plain["iv"]] = tree.plain["iq"]
@@ -128,6 +130,7 @@ class Fitting:
                 change = self._difference(found[k - 2], found[k - 1])
                 displace(self._system.tree, state.q, change, (time - times[k - 1]) / (times[k - 1] - times[k - 2]))
                 normalize(self._system.tree, state.q)
+            self._prescribed.place(state, float(time))
             loose = self._fit(k)
             if loose.any():
                 undetermined += loose

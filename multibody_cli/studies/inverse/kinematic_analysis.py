@@ -166,12 +166,12 @@ class KinematicProblem:
         self._model = with_taut_ropes(prepared.compiled.model, self._state)
         self._names = Coordinates(self._scene, self._model)
         self._fitted = self._read(prepared, question)
-        if self._fitted.configurations is not None:
-            self._state.q[:] = self._fitted.configurations[0]
         self._motion, self._ignored = of_tree(self._fitted.motion, self._model, self._names)
         given = self._motion.coordinates.tolist()
         self._dependent = dependent_coordinates(self._scene, self._names)
         self._consistent = ConsistentMotion(self._model, self._state, given, self._dependent)
+        if self._fitted.configurations is not None:
+            self._state.q[:] = self._fitted.configurations[0]
         self._on = [self._known(name) for name in question.forces_on]
         unlocked = self._model.system.tree._replace(driven=frozen(np.zeros_like(self._model.system.tree.driven)))
         system = self._model.system._replace(tree=unlocked)

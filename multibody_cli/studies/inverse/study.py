@@ -166,8 +166,6 @@ class InverseProblem:
             self._contacts.rows if self._contacts else (),
         )
         self._fitted = self._read(prepared.compiled.model, fresh.copy(), motion)
-        if self._fitted.configurations is not None:
-            fresh.q[:] = self._fitted.configurations[0]
         self.motion, self._ignored = of_tree(self._fitted.motion, model, self._names)
         self.state = fresh._replace(ledger=np.zeros(len(self.drives.model.names.accounts)))
         self._remarks = (
@@ -179,6 +177,8 @@ class InverseProblem:
         self._consistent = ConsistentMotion(
             self.drives.model, self.state, self.motion.coordinates.tolist(), self._dependent
         )
+        if self._fitted.configurations is not None:
+            fresh.q[:] = self._fitted.configurations[0]
         self._one_sided = OneSidedRows(prepared.compiled.model, self._consistent.rows)
         self._equations = EquationsOfMotion(self.drives.model)
         self._muscles = tuple(entry.name for entry in model.names.muscles) if question.muscles else ()

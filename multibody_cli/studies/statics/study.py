@@ -30,6 +30,7 @@ from multibody_cli.statics.search import Equilibrium, NoEquilibrium, Search
 from multibody_cli.statics.slopes import side_of_kink
 from multibody_cli.statics.unbalanced_forces import UnbalancedForces, displaced
 from multibody_cli.studies.inverse.coordinates import CoordinateName, Coordinates
+from multibody_cli.studies.prescribed_motion import PrescribedMotion
 from multibody_cli.studies.simulation import PreparedSimulation
 from multibody_cli.studies.statics.relaxation import PointForce, relaxed
 from multibody_cli.tree.workspace import workspace_for
@@ -182,6 +183,7 @@ class StaticProblem:
         self._held: Flags = np.zeros(model.nv, np.bool_)
         if at is not None:
             require_instant(at)
+            PrescribedMotion(model, state).place(state, at)
             state.time[0] = at
         update_kinematics(model.system, state.time[0], state.q, state.v, state.a, workspace_for(model.system))
         for name, rate in (steady or {}).items():
