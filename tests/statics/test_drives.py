@@ -41,11 +41,12 @@ def test_a_driven_cart_moves_its_pendulum(motion: str) -> None:
     np.testing.assert_allclose(system.response(s)[:, 1, 0], 1.0 / s**2 + length * angle, rtol=1e-9)
 
 
-def test_forces_and_drives_are_inputs_together() -> None:
-    system = mbsim.linearize(cart("position: 0"), inputs=["drive/rail", "force/hinge"], outputs=["joints/hinge/q"])
-    assert system.inputs == ("force/hinge", "drive/rail")
-    s = np.array([2j])
-    exact = np.array([1.0 / (2.0 * 0.5**2), -1.0 / 0.5]) / (s**2 + 9.81 / 0.5)
+@pytest.mark.parametrize("inputs", [("drive/rail", "force/hinge"), ("force/hinge", "drive/rail")])
+def test_forces_and_drives_are_inputs_in_any_order(inputs: tuple[str, ...]) -> None:
+    system = mbsim.linearize(cart("position: 0"), inputs=inputs, outputs=["joints/hinge/q"])
+    assert system.inputs == inputs
+    s, gains = np.array([2j]), {"force/hinge": 1.0 / (2.0 * 0.5**2), "drive/rail": -1.0 / 0.5}
+    exact = np.array([gains[name] for name in inputs]) / (s**2 + 9.81 / 0.5)
     np.testing.assert_allclose(system.response(s)[0, 0], exact, rtol=1e-9)
 
 

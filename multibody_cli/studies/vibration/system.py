@@ -126,9 +126,21 @@ def linear_system(
         states += tuple(f"{letter}/{name}" for letter in "qv" for name in own)
         exponents = np.append(exponents, np.zeros(2 * len(driven)))
     given, remarks = (*(one.name for one in chosen), *driven), (*subject.remarks, *remarks_of(model, linear))
+    order = [given.index(name) for name in inputs or given]
     by: Literal["exact", "differences"] = "differences" if linear.differences else "exact"
     return LinearSystem(
-        A, B, C, D, states, given, measures, float(state.time[0]), remarks, exponents, by, linear.differences
+        A,
+        B[:, order],
+        C,
+        D[:, order],
+        states,
+        tuple(inputs or given),
+        measures,
+        float(state.time[0]),
+        remarks,
+        exponents,
+        by,
+        linear.differences,
     )
 
 
