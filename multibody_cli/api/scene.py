@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from multibody_cli.studies.simulation import PreparedSimulation as PreparedRun
 
-Overrides = Mapping[str, Any] | Sequence[str]
+Overrides = Mapping[str, Any] | Sequence[str] | None
 """Values to replace: `{"vars.n": 3, "simulation.step": "2 ms"}`, or texts `KEY=VALUE` as on the command line."""
 
 TEXT = Path("<text>")
@@ -250,13 +250,15 @@ def override_texts(overrides: Overrides) -> list[str]:
     if isinstance(overrides, str):
         raise ArgumentError(f'expected a mapping or a list of overrides, as in ["{overrides}"], found a text')
     if not isinstance(overrides, Mapping):
-        return list(overrides)
+        return list(overrides or ())
     return [f"{key}={flow(_plain(value))}" for key, value in overrides.items()]
 
 
 def _plain(value: Any) -> Any:
     """Return a value without NumPy types and tuples."""
     value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 

@@ -72,6 +72,16 @@ def test_overrides_take_lists_and_texts():
     assert mbsim.Simulation(scene).jacobian("rod")[0] == 1.0
 
 
+def test_overrides_have_numpy_numbers_at_any_depth():
+    end = {"duration": np.float64(0.5), "step": np.float32(0.25)}
+    scene = mbsim.load(SWING, {"simulation": end, "bodies.rod.inertia": {"principal": [np.int64(1), np.float64(2), 2]}})
+    assert (scene.duration, scene.step) == (0.5, 0.25)
+
+
+def test_none_is_no_overrides():
+    assert mbsim.load(SWING, None).text == mbsim.load(SWING).text
+
+
 def test_a_run_is_a_dataset_with_units(swing):
     run = mbsim.load(swing).run()
     angle = run["joints/hinge/q"]
