@@ -63,7 +63,8 @@ class Equations:
         """Return the applied forces (n,) at which all accelerations are zero, N or N m.
 
         They balance Coriolis and centrifugal forces, gravity, and all forces of the scene; `force` does not count:
-        M a + bias = force.  Forces of loops, constraints and contacts do not count either.
+        M a + bias = force.  Forces of loops, constraints and contacts do not count either, nor do those of actuators
+        with computed torque, which depend on all other forces.
         """
         return self.inverse_dynamics(np.zeros(self.equations.n))
 
