@@ -57,10 +57,11 @@ def _targets_in_degrees(scene: SceneSpec, data: dict[str, Any], angles: set[str]
 
 
 def _entries_in_degrees(data: Any, path: NodePath, angles: set[str]) -> Iterator[tuple[NodePath, str]]:
-    """Yield angles of rotations about an axis, and ranges of these coordinates, in whole numbers beyond a turn."""
+    """Yield angles of rotations, and ranges of these coordinates, in whole numbers beyond a turn."""
     if isinstance(data, dict):
         if "axis" in data and "angle" in data:
             yield from _in_degrees(data["angle"], (*path, "angle"))
+        yield from _in_degrees(data.get("euler"), (*path, "euler"))
         if "range" in data and str(data.get("coordinate")) in angles:
             yield from _in_degrees(data["range"], (*path, "range"))
         for key, value in data.items():

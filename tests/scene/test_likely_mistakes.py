@@ -31,6 +31,11 @@ def warnings_of(body="", other=", position: [1, 0, 0]", joint="", more=""):
         (", q: -45.0", "joints.hinge.q", "-45 rad is 7.16 turns; did you mean `-45 deg`?"),
         (", limits: [-90, null]", "joints.hinge.limits[0]", "-90 rad is 14.3 turns; did you mean `-90 deg`?"),
         (
+            ", child_origin: {rotation: {euler: [0, 90, 0]}}",
+            "joints.hinge.child_origin.rotation.euler[1]",
+            "90 rad is 14.3 turns; did you mean `90 deg`?",
+        ),
+        (
             ", child_origin: {rotation: {axis: [1, 0, 0], angle: 30}}",
             "joints.hinge.child_origin.rotation.angle",
             "30 rad is 4.77 turns; did you mean `30 deg`?",
