@@ -14,6 +14,7 @@ from test_kinematic_analysis import closed, four_bar
 import mbsim
 from multibody_cli.document.source import SceneText
 from multibody_cli.errors import ArgumentError
+from multibody_cli.model import State
 from multibody_cli.studies.inverse.consistency import ConsistentMotion
 from multibody_cli.studies.inverse.study import OVERRIDES
 from multibody_cli.studies.prescribed_motion import PrescribedMotion
@@ -107,6 +108,20 @@ def test_the_motion_of_a_scene_is_integrated(given: str, function: str, every: f
 def test_kinematics_of_a_scene(tmp_path: Path) -> None:
     found = mbsim.kinematics(written(scene("velocity", TABLE).text, tmp_path), overrides={"output.every": "0.2 s"})
     np.testing.assert_allclose(found.q[:, 0], exact("velocity", TABLE, found.times)[0], rtol=0, atol=1e-13)
+
+
+def test_without_equations_the_motion_has_its_instants_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No position is singular, so that none between instants is computed."""
+    times, place = list[float](), PrescribedMotion.place
+
+    def counted(motion: PrescribedMotion, state: State, time: float) -> None:
+        times.append(time)
+        place(motion, state, time)
+
+    monkeypatch.setattr(PrescribedMotion, "place", counted)
+    found = mbsim.kinematics(written(scene("velocity", TABLE).text, tmp_path))
+    assert set(times) == set(found.times)
+    assert not found.singularities
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

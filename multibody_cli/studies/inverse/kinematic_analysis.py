@@ -220,7 +220,7 @@ class KinematicProblem:
         pairs = zip([names.by_index(int(iv)).name for iv in motion.coordinates], consistent.changes, strict=True)
         most = BEYOND if is_free else math.inf  # a table of dependent coordinates contradicts itself
         possible = [float(one.state.time[0]) for one in instants if not (one.change > most).any()]
-        singularities = tuple(self._singularities(instants, driving, most))
+        singularities = tuple(self._singularities(instants, driving, most) if self._model.system.is_constrained else ())
         if failure is not None and not any(one.position.is_end for one in singularities):
             raise failure
         return Kinematics(
