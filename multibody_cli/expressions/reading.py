@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from multibody_cli.errors import ExpressionError, nearest
+from multibody_cli.errors import ExpressionError, closest, nearest
 from multibody_cli.expressions.evaluation import value_of
+from multibody_cli.expressions.references import FUNCTIONS as SECTION
 from multibody_cli.expressions.references import Reference, extract
 from multibody_cli.expressions.words import ARITIES, CONSTANTS, FUNCTIONS, concat
 from multibody_cli.limits import LimitError
@@ -117,6 +118,7 @@ def parse(text: str, dialect: Dialect = SIGNAL) -> Expression:
     functions: set[str] = set()
     references: dict[str, Reference] = {}
     try:
+        _refuse_prefixes(body)
         if dialect.references:
             body, references = extract(body)
         _check(body, dialect, names, functions, 0)
@@ -155,6 +157,15 @@ def require_functions(expression: Expression, valid: Collection[str]) -> None:
 
 def _unknown_function(name: str, valid: Collection[str]) -> str:
     return f"unknown function `{name}`; {nearest(name, [*valid, *FUNCTIONS])}"
+
+
+def _refuse_prefixes(body: ast.expr) -> None:
+    """Raise an `ExpressionError` with a suggestion for functions of modules of Python, as in `np.sin(t)`."""
+    for node in ast.walk(body):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=prefix), attr=name)):
+                if prefix != SECTION and (close := closest(name, FUNCTIONS)):
+                    raise ExpressionError(f"`{prefix}.{name}`: functions have no prefix: did you mean `{close}`?")
 
 
 def _check(node: ast.AST, dialect: Dialect, names: set[str], functions: set[str], depth: int) -> None:
