@@ -125,11 +125,17 @@ class SceneError(Refused):
         return SceneError([replace(problem, where=named(problem.where)) for problem in self.problems])
 
 
+TERMS = {"kd": "kv", "dq": "v", "qd": "v", "qdot": "v", "velocity": "v"}
+"""Words of other programs with the same meaning as other words here."""
+
+
 def closest(name: str, valid: Iterable[str]) -> str | None:
-    """Return the valid word closest to `name` apart from capitals, if one is close."""
+    """Return the valid word of the same meaning as `name`, or that closest to it apart from capitals, if one is."""
     if len(name) > LONGEST_WORD:
         return None
     words, wanted = {word.casefold(): word for word in sorted(valid)}, name.casefold()
+    if wanted not in words and (meant := TERMS.get(wanted)) in words:
+        return meant
     lower = sorted(words)
     place = bisect(lower, wanted)
     candidates = lower[max(0, place - MOST_COMPARED // 2) : place + MOST_COMPARED // 2]
