@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import h5py
 import numpy as np
 import pytest
 
@@ -71,6 +72,13 @@ def test_files_without_the_numbers_are_refused(tmp_path, csv, message):
 def test_a_file_that_is_not_text_is_refused(tmp_path):
     (tmp_path / "gait.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SceneError, match=r"gait\.csv is not UTF-8 text$"):
+        scene_with(tmp_path, force={"file": "gait.csv", "times": "time", "values": "load"})
+
+
+def test_a_result_file_is_no_table(tmp_path):
+    with h5py.File(tmp_path / "gait.csv", "w") as file:
+        file["time"] = [0.0, 1.0]
+    with pytest.raises(SceneError, match=r"gait\.csv is an HDF5 file, and no table: `mbsim export .*` writes a table"):
         scene_with(tmp_path, force={"file": "gait.csv", "times": "time", "values": "load"})
 
 
