@@ -52,6 +52,7 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
 
     Exit code: 0; 1 if --check reports a difference; 2 if the model cannot be used, or has losses with --strict.
     """
+    from multibody_cli.document.formats import FORMATS
     from multibody_cli.document.source import ReadScene
     from multibody_cli.foreign import read_model
     from multibody_cli.foreign.ledger import ImportReport
@@ -61,6 +62,8 @@ def verb(model: Path, output: Path | None, force: bool, check: bool, volumes: bo
     from multibody_cli.output.file_replacement import require_replaceable, write_text
     from multibody_cli.scene.load import load_scene
 
+    if model.suffix.lower() in FORMATS:
+        raise ArgumentError(f"{model} is a scene, and no model of another program: `mbsim run {model}` reads it")
     if output is not None:
         if output.exists() and output.samefile(model):
             raise ArgumentError(f"-o {output}: it is the model itself: choose another name")

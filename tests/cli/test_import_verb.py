@@ -190,6 +190,14 @@ def test_losses_are_errors_with_strict(mbsim: Command, robot: Path) -> None:
     assert "robot.urdf:87:3: <gazebo>: dropped: settings of Gazebo" in ending.stderr
 
 
+def test_a_scene_is_no_model_of_another_program(mbsim: Command, folder: Path) -> None:
+    ending = mbsim("import", "pendulum.yaml")
+    assert ending.code == 2
+    assert ending.stderr == (
+        "error: pendulum.yaml is a scene, and no model of another program: `mbsim run pendulum.yaml` reads it\n"
+    )
+
+
 def test_a_wrong_package_is_refused(mbsim: Command, robot: Path) -> None:
     ending = mbsim("import", "robot.urdf", "--package", "arm=nowhere")
     assert ending.code == 2
