@@ -15,6 +15,7 @@ import mbsim
 from multibody_cli.document.source import SceneText
 from multibody_cli.errors import ArgumentError
 from multibody_cli.model import State
+from multibody_cli.studies import prescribed_motion
 from multibody_cli.studies.inverse.consistency import ConsistentMotion
 from multibody_cli.studies.inverse.study import OVERRIDES
 from multibody_cli.studies.prescribed_motion import PrescribedMotion
@@ -135,6 +136,24 @@ def test_instants_may_go_back(given: str, function: str) -> None:
         motion.place(state, time)
         assert state.q[0] == pytest.approx(q[k], abs=1e-13)
         assert state.v[0] == pytest.approx(v[k], abs=1e-13)
+
+
+@pytest.mark.parametrize("given", ["velocity", "acceleration"])
+def test_an_instant_may_be_many_periods_away(given: str) -> None:
+    """Almost 800 periods."""
+    simulation, w, t = prepare(slider(f'{{{given}: "sin(50*t)"}}')), 50.0, 100.0
+    state = simulation.fresh_state()
+    PrescribedMotion(simulation.compiled.model, state).place(state, t)
+    change = (1.0 - math.cos(w * t)) / w if given == "velocity" else t / w - math.sin(w * t) / w**2
+    assert state.q[0] == pytest.approx(Q + change, abs=1e-11)
+
+
+def test_a_function_of_too_many_waves_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prescribed_motion, "MOST_INTERVALS", 50)
+    simulation = prepare(slider('{velocity: "sin(50*t)"}'))
+    state = simulation.fresh_state()
+    with pytest.raises(ArgumentError, match=r"joints\.x\.motion: the function has too many waves from 0 s to 100 s"):
+        PrescribedMotion(simulation.compiled.model, state).place(state, 100.0)
 
 
 @pytest.mark.parametrize("given", ["velocity", "acceleration"])
