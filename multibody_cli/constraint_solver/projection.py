@@ -322,15 +322,21 @@ def coordinate_scale(tree, work):
 
 @kernel
 def speed_scale(tree, work):
-    """`largest_speed` of all bodies, 1/s, but at least the slowest rate.
+    """`fastest_body`, but at least the slowest rate, 1/s.
 
     The arms of the wrenches of rows have the round-off of the coordinates, and the velocities of rows that of their
     products with angular velocities.
     """
-    scale, per_length = tree.rate, 1.0 / tree.length
+    return max(tree.rate, fastest_body(tree, work))
+
+
+@kernel
+def fastest_body(tree, work):
+    """`largest_speed` of all bodies, 1/s."""
+    fastest, per_length = 0.0, 1.0 / tree.length
     for i in range(len(work.child_inertias)):  # without loop frames, whose motions are not known
-        scale = max(scale, largest_speed(work.bodies[i], per_length))
-    return scale
+        fastest = max(fastest, largest_speed(work.bodies[i], per_length))
+    return fastest
 
 
 @kernel

@@ -9,10 +9,10 @@ impulses of the step satisfy
 
 and Coulomb's law in the tangent plane (`contact_solver.friction`).  Active constraint rows (loops, couplings, limits)
 are part of the same problem, which separates into islands.  Equality rows keep the velocity v*, which satisfies them at
-the end of the step.  Those that the method eliminates (*primary* rows) are no rows of the problem: they hold in every
-response, and have the multipliers of the response to all impulses.  An impulse x along a row with velocities u before
-and u' after the step dissipates the energy -x (u + u') / 2: the ledger has an account for normals (impact) and one for
-tangents (friction).
+the end of the step; contacts have the velocities of a v* that satisfies them at its start.  Equality rows that the
+method eliminates (*primary* rows) are no rows of the problem: they hold in every response, and have the multipliers of
+the response to all impulses.  An impulse x along a row with velocities u before and u' after the step dissipates the
+energy -x (u + u') / 2: the ledger has an account for normals (impact) and one for tangents (friction).
 
 Friction patches of joints (`contact_solver.joint_friction`) are rows of the same problem.  Their friction limits depend
 on the impulses, so that limits and impulses are computed by a fixed-point iteration that starts from the limits of the
@@ -33,18 +33,22 @@ Sources: Sueda, notes 1.11 and 2.11 (bilateral staggered projections); Stewart a
 
 from __future__ import annotations
 
+from multibody_cli.constraint_solver.active_rows import resume_rows, suspend_one_sided_rows
 from multibody_cli.constraint_solver.corrected_velocities import (
     ends_at_corrected_velocities,
     keep_multipliers,
     restore_multipliers,
 )
 from multibody_cli.constraint_solver.drive_work import account_reaction_impulses
+from multibody_cli.constraint_solver.projection import PROJECTION_TOLERANCE, fastest_body, project
 from multibody_cli.constraint_solver.solver import (
+    VELOCITY,
     apply_primary_row_impulses,
     impulse_response,
     update_rates,
     zero_rhs,
 )
+from multibody_cli.constraints.rows import jacobian_product_of_row, velocity_of_row
 from multibody_cli.contact_solver.brakes import write_brake_rows
 from multibody_cli.contact_solver.detection import detect_contacts, detect_near_geoms, keep_start_velocities
 from multibody_cli.contact_solver.edge_list import list_edges
@@ -139,6 +143,34 @@ def write_rows(system, contacts, work, step, joint_friction, start, v):
     compute_row_velocities(step, step.start, start, 0, step.velocity_before)
     compute_row_velocities(step, work.bodies, v, 0, step.r)
     for k in range(sizes.rows):
+        step.velocity_after[k] = step.r[k]
+
+
+@template(apply_inverse_mass)
+def move_contacts_onto_equalities(system, work, contact_work, v):
+    """Change the velocities of contacts as if v* (nv,) satisfied the equality rows at the start of the step.
+
+    It satisfies them at the end, J v* = h dJ/dt v at the start.  Where a mechanism leaves a contact less than three
+    directions, some impulses move nothing.  No impulse removes a velocity along them: it would let these impulses grow
+    without bound.  With the change, equality rows do no work in the step.  Rows that prescribe a velocity keep that of
+    v*.
+    """
+    step, kept, largest = contact_work.step, contact_work.free_multipliers, 0.0
+    for r in range(len(work.rows) if step.sizes[0].contacts > 0 else 0):
+        row = work.rows[r]
+        if row.active and not row.one_sided:
+            prescribes = row.account >= 0 or row.drive >= 0
+            row.residual = 0.0 if prescribes else velocity_of_row(row, work.terms, work.bodies, v)
+            largest = max(largest, abs(row.residual) * row.weight)
+    if largest == 0.0 or largest <= PROJECTION_TOLERANCE * fastest_body(system.tree, work):
+        return
+    keep_multipliers(work, kept)
+    suspend_one_sided_rows(work)
+    project(system, work, VELOCITY)
+    resume_rows(work)
+    restore_multipliers(work, kept)
+    for k in range(step.sizes[0].first_contact, step.sizes[0].rows):
+        step.r[k] += jacobian_product_of_row(step.rows[k], step.terms, work.bodies, work.response)
         step.velocity_after[k] = step.r[k]
 
 
@@ -295,6 +327,7 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
     # rows
     update_dual_wrenches(system.tree, table, work)
     write_rows(system, contacts, work, step, joint_friction, start, v)
+    move_contacts_onto_equalities(system, work, contact_work, v)
     set_coefficients(table, contacts, step, joint_friction, tree_friction.shared)
     if ends_at_corrected_velocities(work):
         keep_multipliers(work, contact_work.free_multipliers)
