@@ -125,7 +125,7 @@ from multibody_cli.tree.configuration import displace, normalize
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 @kernel
-def write_rows(system, contacts, work, step, joint_friction, start, v):
+def write_rows(system, contacts, work, groups, step, joint_friction, start, v):
     """Write the rows of a step, and compute their velocities before it and for v*, both given as (nv,)."""
     sizes, term, table = step.sizes[0], len(work.terms), system.contacts.joint_friction
     patches = table.patches
@@ -136,7 +136,7 @@ def write_rows(system, contacts, work, step, joint_friction, start, v):
         term = write_brake_rows(system, work, step, first_brake, term)
     if len(table.guides) > 0:
         term = write_guide_rows(system, work, step, joint_friction, term)
-    write_contacts(contacts, work.bodies, step, term)
+    write_contacts(contacts, work.bodies, groups, step, term)
     if sizes.resistances > 0:
         write_resistances(contacts, step, term + PER_CONTACT * TERMS * sizes.contacts)
     copy_rows(work.rows, work.terms, step)
@@ -221,7 +221,6 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
     impact_times, sleep, factors = contact_work.impact_times, contact_work.sleep, contact_work.factors
     warm_start, reports = contact_work.warm_start, contact_work.reports
     # islands
-    find_articulations(system, work, groups)
     assign_articulations(settings.joint_friction.moved, contacts, step, groups)
     find_islands(step, groups)
     # guess
@@ -326,7 +325,8 @@ def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) ->
         return True
     # rows
     update_dual_wrenches(system.tree, table, work)
-    write_rows(system, contacts, work, step, joint_friction, start, v)
+    find_articulations(system, work, groups)
+    write_rows(system, contacts, work, groups, step, joint_friction, start, v)
     move_contacts_onto_equalities(system, work, contact_work, v)
     set_coefficients(table, contacts, step, joint_friction, tree_friction.shared)
     if ends_at_corrected_velocities(work):

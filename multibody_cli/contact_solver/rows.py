@@ -146,15 +146,23 @@ def list_active_rows(rows, near, step) -> int:
 
 
 @kernel
-def write_contacts(contacts, bodies, step, term):
-    """Write the three rows of each contact of a step, with terms from `term` on."""
+def write_contacts(contacts, bodies, groups, step, term):
+    """Write the three rows of each contact of a step, with terms from `term` on.
+
+    The places of a contact on its two bodies coincide at the time of the contact.  On bodies of one articulation the
+    rows have their mean at the start of the step, where the joints are: an impulse then is no torque on both together.
+    """
     rows, terms, row = step.rows, step.terms, step.sizes[0].first_contact
+    articulation, body_of_row = groups.articulation, groups.body_of_row
     for c in range(step.sizes[0].contacts):
         contact = contacts[c]
         n, point, ground = load(contact.normal), load(contact.point), bodies[0]
         t = tangent_of(n)
         a = point - origin_at(bodies[contact.body_a], ground, contact.time)
         b = point - origin_at(bodies[contact.body_b], ground, contact.time)
+        if articulation[body_of_row[contact.body_a]] == articulation[body_of_row[contact.body_b]]:
+            apart = load(bodies[contact.body_b].x) + b - load(bodies[contact.body_a].x) - a
+            a, b = a + 0.5 * apart, b - 0.5 * apart
         write_direction(contact, n, a, b, rows[row], terms, term)
         write_direction(contact, t, a, b, rows[row + 1], terms, term + TERMS)
         write_direction(contact, cross(n, t), a, b, rows[row + 2], terms, term + 2 * TERMS)

@@ -12,6 +12,8 @@ velocities (`proximal`) would take millions of steps to shift a load by the cont
 
 A resistance to rolling sticks or slips in the same way, unless its contact is open.
 
+If loads of any size change no state, as where a mechanism jams, the contradiction is round-off, and the loads remain.
+
 A contact that was the last to open and closes again is not opened a second time; the loads shift the other way.
 
 Source: the descent and the ratio test are those of primal active sets for quadratic programs; Nocedal and Wright,
@@ -63,6 +65,9 @@ MAX_EXCHANGES, MAX_STEPS = 100, 6
 
 ROUND_OFF, CONVERGED = 1e-15, 0.5
 """Residual that cannot be improved; share of the residual above which a step has not improved it."""
+
+JAMMED = -2
+"""In place of a row: the friction cones contain the direction in which loads shift, along which nothing moves."""
 
 FARTHER = 10.0
 """Factor of the number of steps by which loads shift, after a shift that changes no state."""
@@ -138,6 +143,8 @@ def exchange_states(problem, sufficient, x, n, best_residual, scratch) -> tuple[
             break
         if not correct_states(problem, UNDECIDED * size, scratch):
             row = shift_loads(problem, x, n, opened, reach, scratch)
+            if row == JAMMED:
+                break
             reach, opened = (FARTHER * reach, opened) if row < 0 else (1.0, row if scratch.state[row] == OPEN else -1)
             steps += 1
     return steps, best_residual
@@ -268,7 +275,8 @@ def take_branches(problem, scratch):
 def shift_loads(problem, x, n, opened, reach, scratch) -> int:
     """Shift the loads x (m,) by `reach` steps, or up to the first change of a state, which is made.
 
-    The loads shift the other way if the row `opened` would open.  Return the row whose state changes, or -1.
+    The loads shift the other way if the row `opened` would open.  Return the row whose state changes, or -1; JAMMED if
+    loads of any size that are shifted on change none.
     """
     m, before, step = len(x), scratch.before, scratch.shift
     for k in range(m):
@@ -277,11 +285,16 @@ def shift_loads(problem, x, n, opened, reach, scratch) -> int:
     compute_step(problem, SHIFT_COMPLIANCE, x, n, scratch)
     for k in range(m):
         step[k] = x[k] - before[k]
-    row, share, state = first_change(problem, reach, scratch)
+    row, share, state = first_change(problem, scratch)
     if row >= 0 and row == opened:
         for k in range(m):
             step[k] = -step[k]
-        row, share, state = first_change(problem, reach, scratch)
+        row, share, state = first_change(problem, scratch)
+    if row < 0:
+        copy(before, x, m)
+        return JAMMED
+    if share > reach:
+        row, share = -1, reach
     for k in range(m):
         x[k] = before[k] + share * step[k]
     if row >= 0:
@@ -299,13 +312,13 @@ def shift_loads(problem, x, n, opened, reach, scratch) -> int:
 
 
 @kernel
-def first_change(problem, reach, scratch) -> tuple[int, float, int]:
+def first_change(problem, scratch) -> tuple[int, float, int]:
     """Return the first row of the contact or limit whose state changes first, the number of steps, and the state.
 
-    If none changes within `reach` steps, return row -1.
+    If none ever changes, return row -1.
     """
     x, step, first = scratch.before, scratch.shift, problem.constraint_rows
-    row, share, state = -1, reach, OPEN
+    row, share, state = -1, math.inf, OPEN
     for k in range(problem.equalities, len(problem.r)):
         if has_state(problem, k) and scratch.state[k] != OPEN:
             if step[k] < 0.0 and max(x[k], 0.0) < -share * step[k]:
