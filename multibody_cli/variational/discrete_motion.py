@@ -279,19 +279,23 @@ def initialize_momenta(links, bodies, discrete_motions):
 
 
 @kernel
-def momentum_map(discrete_motions, end_impulses, momentum):
+def momentum_map(links, discrete_motions, end_impulses, momentum):
     """Compute the momentum map of the last step, (6,): linear, angular about the world origin.
 
-    `end_impulses` are those of forces within the step at its end, which belong to the discrete Lagrangian.
+    `end_impulses` are those of forces within the step at its end, which belong to the discrete Lagrangian.  Directors
+    of affine bodies have angular momentum alone, and rotors none, as in `tree.energy.momentum`.
     """
     linear, angular = ZERO, ZERO
-    for i in range(1, len(discrete_motions)):
-        p = load(discrete_motions[i].linear_momentum)
-        linear = linear + p
-        angular = angular + load(discrete_motions[i].angular_momentum) + cross(load(discrete_motions[i].c), p)
+    for i in range(1, len(links)):
+        p, c = load(discrete_motions[i].linear_momentum), load(discrete_motions[i].c)
+        if not links[i].ignores_gravity:
+            linear = linear + p
+        angular = angular + load(discrete_motions[i].angular_momentum) + cross(c, p)
     for i in range(1, len(end_impulses)):
         W = load_force(end_impulses[i])
-        linear, angular = linear + W.f, angular + W.t + cross(load(discrete_motions[i].x), W.f)
+        if not links[i].ignores_gravity:
+            linear = linear + W.f
+        angular = angular + W.t + cross(load(discrete_motions[i].x), W.f)
     store(momentum[:3], linear)
     store(momentum[3:], angular)
 

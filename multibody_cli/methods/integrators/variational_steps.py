@@ -204,7 +204,7 @@ def take_variational_steps(system, state, work, scratch, h, start, first, count,
     if is_continued:  # an evaluation after a step, whose diagnostics hold
         step.energy[2] = modified_energy
     else:
-        momentum_map(step.discrete_motions, step.forces.at_end, step.momentum)
+        momentum_map(system.tree.links, step.discrete_motions, step.forces.at_end, step.momentum)
     copy(q, step.q)
     copy(v, step.previous_rate)
     evaluate(system, work, time[0], q, v, a, powers)
