@@ -36,7 +36,7 @@ from multibody_cli.constraints.rotor import TABLE as ROTORS
 from multibody_cli.immutable import replace
 from multibody_cli.initial.articulations import Articulations
 from multibody_cli.initial.assembly_result import ASSEMBLED, AssemblyResult, RowError
-from multibody_cli.initial.loop_coordinates import LoopCoordinates
+from multibody_cli.initial.loop_coordinates import LoopCoordinates, rates_of_uncarried_bodies
 from multibody_cli.initial.scales import scales_of
 from multibody_cli.kernel import Flags, bound_kernel, frozen
 from multibody_cli.linalg.free_rows import rank_of
@@ -85,6 +85,7 @@ class Assembler:
         self._project = bound_kernel(project, apply_inverse_mass=apply_inverse_mass)
         self.scales = scales_of(model, state, self._work, self._slowest)
         self._free_end = int(model.system.tree.links["nv"].sum())
+        self._uncarried = rates_of_uncarried_bodies(model)
 
     def assemble_positions(self, kept: Flags, written: Floats | None = None) -> AssemblyResult:
         """Satisfy all rows at the level of positions; `kept` (nv,) are the given coordinates.
@@ -121,12 +122,14 @@ class Assembler:
 
         `kept` (nv,) are the given rates; `written` (nv,) those of the scene, which the state has lost for loop joints.
         """
+        self._start_uncarried_bodies(kept, written)
         self.scales = scales_of(self.model, self._state, self._work, self._slowest)
-        closing = self._given_rates_of_loop_joints(kept, written)
+        contradicted = self._contradicted_rates(kept, written)
         before = self._error(self.model.system, VELOCITY)
-        started = self._started(closing)
+        started = self._started(contradicted)
         if not started.any():
             return self._unchanged(before)
+        closing = self._loop_coordinates(kept & ~self.model.system.tree.driven)
         attempts = partial(self._start_impulsively, closing, written), self._project_rates
         held = kept | ~started
         held[self._free_end :] = False
@@ -197,10 +200,11 @@ class Assembler:
         From a dead centre, and from a branch that does not reach them, it starts in configurations nearby.  If none
         leads there, all coordinates remain.
         """
-        held = self.model.system.tree.driven | kept
-        held[self._free_end :] = False
-        state, system = self._state, _with_fixed_coordinates(self.model.system, held)
+        state, system = self._state, self._with_only(~kept)
         start = state.q.copy()
+        uncarried = self._uncarried & ~kept
+        if uncarried.any() and not self._follow_loop_joints(closing, written, self._with_only(uncarried)):
+            state.q[:] = start
         if self._follow_loop_joints(closing, written, system):
             return
         for number in range(len(OFFSETS)):
@@ -257,14 +261,34 @@ class Assembler:
         self._release_limits()
         return state.v - start
 
-    def _given_rates_of_loop_joints(self, kept: Flags, written: Floats) -> LoopCoordinates:
-        """Return which given rates of loop joints differ from those of the bodies; they count in the scale of rates."""
-        first = self._free_end
-        sizes = self.scales.coordinates
+    def _start_uncarried_bodies(self, kept: Flags, written: Floats) -> None:
+        """Start bodies without a joint that carries them, where all joints then have their written rates.
+
+        Another order of the joints would carry them, and their articulation would be consistent as written.
+        """
+        free, state = self._uncarried & ~kept, self._state
+        if not free.any():
+            return
+        self.scales = scales_of(self.model, state, self._work, self._slowest)
+        start, everything = state.v.copy(), np.ones_like(kept)
+        if self._contradicted_rates(everything, written).any():
+            closing = self._loop_coordinates(everything & ~self.model.system.tree.driven)
+            self._start_impulsively(closing, written, self._with_only(free))
+            self._error(self.model.system, VELOCITY)
+            undone = self._started(self._contradicted_rates(kept, written))
+            state.v[undone] = start[undone]
+
+    def _contradicted_rates(self, kept: Flags, written: Floats) -> Flags:
+        """Return which given rates (nv,) of loop joints differ from those of the bodies.
+
+        They count in the scale of rates.
+        """
+        first, sizes = self._free_end, self.scales.coordinates
         rate = max(self.scales.rate, float((np.abs(written) / sizes)[first:][kept[first:]].max(initial=0.0)))
         differ = np.abs(written - self._state.v) > ASSEMBLED * rate * sizes
-        found = self._loop_coordinates(kept & ~self.model.system.tree.driven & differ)
-        if len(found.numbers):
+        found = kept & ~self.model.system.tree.driven & differ
+        found[:first] = False
+        if found.any():
             self.scales = replace(self.scales, rate=rate)
         return found
 
@@ -311,22 +335,27 @@ class Assembler:
         rows = self._work.rows
         rows["active"][rows["one_sided"] == 1] = 0
 
-    def _started(self, closing: LoopCoordinates) -> Flags:
+    def _started(self, contradicted: Flags) -> Flags:
         """Return which rates (nv,) belong to an articulation with a violated row or with a motion that drives it.
 
-        Or with a given rate of a loop joint, one of `closing`.
+        Or with a given rate of a loop joint that is contradicted (nv,).
 
         One-sided rows do not count: the first step resolves their impacts.
         """
         tree, rows, v = self.model.system.tree, self._work.rows, self._state.v
         articulations = Articulations(tree, rows, self._work.terms)
         violated = (rows["one_sided"] == 0) & (self._errors(VELOCITY)[1] > ASSEMBLED)
-        moved = tree.driven & (v != 0.0)
-        moved[closing.numbers] = True
+        moved = contradicted | (tree.driven & (v != 0.0))
         started = {articulations.of_body(int(i)) for i in articulations.body_of_rate[moved]}
         for row in rows[violated]:
             started |= {articulations.of_body(i) for i in articulations.bodies_of_row(row)}
         return np.array([articulations.of_body(int(i)) in started for i in articulations.body_of_rate], np.bool_)
+
+    def _with_only(self, free: Flags) -> System:
+        """Return the system in which only some coordinates (nv,) of the tree, and no driven ones, are free."""
+        held = ~free
+        held[self._free_end :] = False
+        return _with_fixed_coordinates(self.model.system, self.model.system.tree.driven | held)
 
     def _place(self, system: System) -> None:
         state = self._state

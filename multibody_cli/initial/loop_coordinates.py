@@ -13,6 +13,7 @@ import numpy as np
 from multibody_cli.constraint_solver.constrained_bodies import accelerate
 from multibody_cli.constraint_solver.projection import add_response_to_residuals
 from multibody_cli.constraint_solver.solver import VELOCITY, clear_impulses, zero_rhs
+from multibody_cli.kernel import Flags
 from multibody_cli.model import Floats, Integers, Model, System
 from multibody_cli.tree.configuration import displacement_between
 from multibody_cli.tree.workspace import Work
@@ -78,6 +79,18 @@ class LoopCoordinates:
         add_response_to_residuals(work)
         self._project(system, work, VELOCITY)
         return change, change + work.response
+
+
+def rates_of_uncarried_bodies(model: Model) -> Flags:
+    """Return the rates (nv,) of the bodies that are the child of a joint, but carry the parent of this joint."""
+    links, closures = model.system.tree.links, model.system.tree.closures
+    found, carried = np.zeros(model.nv, np.bool_), {joint.row for joint in model.names.joints}
+    for body, child in closures[["parent", "child"]].tolist():
+        while child < body < len(links):  # bodies are numbered outward
+            body = links["parent"][body]
+        if body == child and child not in carried:
+            found[links["iv"][child] : links["iv"][child] + links["nv"][child]] = True
+    return found
 
 
 def _turning(model: Model) -> Iterator[int]:

@@ -116,3 +116,51 @@ def test_given_rates_of_a_loop_joint_and_of_the_tree_are_both_kept():
     del joints["close"]["v"]
     joints["jd"]["v"] = float(found.state.v[2])
     np.testing.assert_allclose(compile_scene(loaded(scene)).state.v, found.state.v, rtol=0, atol=1e-10)
+
+
+def ring(order, place=None, **hinge):
+    """A ring of six bars that a free joint carries, with its joints in an order."""
+    ends = {"origin": {"position": [0.5, 0, 0], "rotation": {"axis": [0, 1, 0], "angle": np.pi / 3}}}
+    ends["child_origin"] = {"position": [-0.5, 0, 0]}
+    joints = {
+        f"h{i}": {"type": "revolute", "axis": [0, 1, 0], "parent": f"b{i}", "child": f"b{(i + 1) % 6}", **ends}
+        for i in range(6)
+    }
+    joints["h2"] |= hinge
+    joints["base"] = {
+        "type": "free",
+        "child": "b0",
+        "q": place or {},
+        "v": {"linear": [1, 2, 3], "angular": [3, -1, 2]},
+    }
+    bodies = {f"b{i}": {"mass": 1.0 + i, "inertia": {"principal": [0.1, 0.2, 0.2]}} for i in range(6)}
+    return {"gravity": [0, 0, 0], "bodies": bodies, "joints": {name: joints[name] for name in order.split()}}
+
+
+ORDERS = ("base h0 h1 h2 h3 h4 h5", "h5 base h0 h1 h2 h3 h4", "h3 h2 h5 h1 base h4 h0", "h4 h0 h1 h2 h3 h5 base")
+TILTED = {"position": [0.3, -0.2, 0.5], "rotation": {"axis": [1, 2, 3], "angle": 2.0}}
+
+
+@pytest.mark.parametrize("place", [None, TILTED])
+@pytest.mark.parametrize("order", ORDERS)
+def test_consistent_rates_are_the_start_in_any_order_of_the_joints(order, place):
+    """The hinges leave their rates out, so that the ring turns as one rigid body, as the free joint has it."""
+    run = start(ring(order, place))
+    found = run.observed()
+    x, v, w = found.position[0], found.linear_velocity[0], found.angular_velocity[0]
+    np.testing.assert_allclose(x[0], TILTED["position"] if place else 0.0, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(w, np.tile([3.0, -1.0, 2.0], (6, 1)), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(v - np.cross(w, x - x[0]), np.tile([1.0, 2.0, 3.0], (6, 1)), rtol=0, atol=1e-12)
+    assert run.errors()[0] < 1e-12
+    assert not any("that the scene leaves out" in warning for warning in run.compiled.warnings)
+
+
+@pytest.mark.parametrize("hinge", [{"v": 2.0}, {"motion": {"velocity": 2.0}}])
+def test_rates_that_follow_are_those_of_least_energy_in_any_order_of_the_joints(hinge):
+    """One hinge turns relative to the others; all given rates are kept, also those that are 0."""
+    runs = [start(ring(order, TILTED, **hinge)) for order in ORDERS]
+    for run in runs:
+        assert run.joint("h2", "velocity")[0] == pytest.approx(2.0, abs=1e-11)
+        np.testing.assert_allclose(run.joint("base", "velocity"), [1, 2, 3, 3, -1, 2], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(run.joint("h4", "velocity"), runs[0].joint("h4", "velocity"), rtol=0, atol=1e-11)
+        assert run.observed().kinetic[0] == pytest.approx(runs[0].observed().kinetic[0], rel=1e-11)
