@@ -213,7 +213,8 @@ class JointEntry(Immutable):
     domains
         Allowed interval of each coordinate; the run stops outside. Empty if all coordinates are unbounded.
     sizes
-        Typical norm of each column of the motion subspace, for joints given by a joint map.
+        Typical norms of the angular and the linear part of each column of the motion subspace, 1 and m per unit of
+        the coordinate, for joints that may be singular.
     numbers
         Index of each coordinate in the slice of q; of a coordinate of a rotation, in its quaternion.
     """
@@ -226,7 +227,7 @@ class JointEntry(Immutable):
     row: int
     same: tuple[str, ...] = ()
     domains: tuple[tuple[float, float], ...] = ()
-    sizes: tuple[float, ...] = ()
+    sizes: tuple[tuple[float, float], ...] = ()
     numbers: tuple[int, ...] = ()
 
 

@@ -35,7 +35,7 @@ class JointDomainMonitor:
         self._last_columns = np.array([joint.columns.stop for joint in self._joints], dtype=np.int64)
         self._sizes = np.ones(model.nv)
         for joint in self._joints:
-            self._sizes[joint.columns] = joint.sizes
+            self._sizes[joint.columns] = np.hypot(*(np.array(joint.sizes) / (1.0, model.system.tree.length)).T)
         self._basis, self._independence = np.zeros((6, 6)), np.ones(len(self._joints))
         self._least_independence, self._least_times = np.ones((2, len(self._joints)))
         self._least_q = np.zeros((len(self._joints), model.nq))
@@ -57,9 +57,8 @@ class JointDomainMonitor:
     def check(self, state: State, work: Work) -> str:
         """Check a state; return a message if a coordinate has left its domain, else an empty string."""
         if self._joints:
-            compute_column_independence(
-                work.columns, self._sizes, self._first_columns, self._last_columns, self._basis, self._independence
-            )
+            own = self._sizes, self._first_columns, self._last_columns, self._basis, self._independence
+            compute_column_independence(work.columns, self._model.system.tree.length, *own)
             smaller = self._independence < self._least_independence
             self._least_independence[smaller], self._least_times[smaller] = self._independence[smaller], state.time[0]
             self._least_q[smaller] = state.q

@@ -32,8 +32,10 @@ AROUND = (-1.0, -0.5, -0.1, 0.1, 0.5, 1.0)
 NOWHERE = "its motion is not defined anywhere: a straight curve has no Frenet frame, and a surface needs a normal"
 
 
-def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]:
-    """Return the typical norm of each column of the motion subspace, for joints that may be singular, without motion.
+def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[tuple[float, float], ...]]:
+    """Return the typical norms of the angular and the linear part of each column of the motion subspace.
+
+    For joints that may be singular, without motion.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def typical_column_norms(loaded: LoadedScene) -> Mapping[str, tuple[float, ...]]
             messages = [f"its formulas cannot be evaluated: {error}"]
         else:  # assembly determines the initial coordinates of a loop joint
             free = ~np.array(joint.driven, np.bool_)
-            sizes = np.array(found[name])
+            sizes = np.hypot(*np.array(found[name]).T)
             is_map = any(part.joint_map for part in parts)  # the axes of a gimbal may coincide where it has armatures
             messages = list(_objections(columns, sizes, free)) if is_map and name not in closing else []
             if not free.all():  # a prescribed coordinate may be stationary, as a piston at its dead centre
@@ -75,7 +77,7 @@ def may_be_singular(parts: Sequence[Part]) -> bool:
 @lru_cache(maxsize=1024)
 def _around(
     parts: tuple[Part, ...], start: tuple[float, ...], domains: Sequence[tuple[float, float]]
-) -> tuple[tuple[float, ...], Floats]:
+) -> tuple[tuple[tuple[float, float], ...], Floats]:
     """Return the typical norms of the columns, and the columns at the start; joints of a chain are often equal."""
     places = [np.array(start)]
     mapped = [part.joint_map is not None for part in parts for _ in range(part.nv)]
@@ -87,8 +89,9 @@ def _around(
             if domains:
                 places[-1][place] = np.clip(places[-1][place], *domains[k])
     columns = columns_at(parts, places)
-    sizes = np.fmax.reduce(np.linalg.norm(columns, axis=1))
-    return tuple(np.where(sizes > 0.0, sizes, 1.0).tolist()), columns[0]
+    turns, slides = (np.fmax.reduce(np.linalg.norm(half, axis=1)) for half in np.split(columns, 2, axis=1))
+    turns = np.where(np.fmax(turns, slides) > 0.0, turns, 1.0)
+    return tuple(zip(turns.tolist(), slides.tolist(), strict=True)), columns[0]
 
 
 def _objections(columns: Floats, sizes: Floats, free: NDArray[np.bool_]) -> Iterator[str]:

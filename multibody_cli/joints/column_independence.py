@@ -8,12 +8,13 @@ from multibody_cli.kernel import kernel
 
 
 @kernel
-def compute_column_independence(columns, sizes, firsts, lasts, basis, independence):
+def compute_column_independence(columns, length, sizes, firsts, lasts, basis, independence):
     """Normalized distance of each column of S from the span of the columns before it: the smallest one of each joint.
 
     The result is between 0 and 1, and at least the smallest singular value of the columns scaled by their usual
-    lengths.  `sizes` (n,) are these lengths, `firsts` and `lasts` (m,) the column range of each joint, `basis` (6, 6)
-    is scratch, `independence` (m,) is the result.  The method is modified Gram-Schmidt.
+    norms.  Translations are relative to `length`, m.  `sizes` (n,) are these norms, `firsts` and `lasts` (m,) the
+    column range of each joint, `basis` (6, 6) is scratch, `independence` (m,) is the result.  The method is modified
+    Gram-Schmidt.
     """
     for k in range(len(firsts)):
         least = 1.0
@@ -21,7 +22,7 @@ def compute_column_independence(columns, sizes, firsts, lasts, basis, independen
             row, column = basis[j - firsts[k]], columns[j]
             for i in range(3):
                 row[i] = column.angular[i] / sizes[j]
-                row[3 + i] = column.linear[i] / sizes[j]
+                row[3 + i] = column.linear[i] / (length * sizes[j])
             for r in range(j - firsts[k]):
                 projection = 0.0
                 for i in range(6):

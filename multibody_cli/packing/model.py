@@ -84,7 +84,7 @@ def pack_model(
     loaded: LoadedScene,
     masses: Mapping[str, MassProperties],
     layout: Layout,
-    sizes: Mapping[str, tuple[float, ...]],
+    sizes: Mapping[str, tuple[tuple[float, float], ...]],
     earlier: Model | None = None,
 ) -> tuple[Model, State]:
     """Fill the arrays of a layout.
@@ -96,7 +96,7 @@ def pack_model(
     loaded, masses, layout
         The scene, the mass properties of its bodies, and the layout.
     sizes
-        Typical column norms of joints with numerical motion subspace, by name.
+        Typical norms of the columns of joints that may be singular, by name: see `JointEntry.sizes`.
     earlier
         The scene in another layout, whose ropes have the same lengths, and whose actuators start with the same values.
 
@@ -194,7 +194,7 @@ def pack_model(
 
 
 def _joint_entries(
-    scene: SceneSpec, layout: Layout, packed: PackedTree, sizes: Mapping[str, tuple[float, ...]]
+    scene: SceneSpec, layout: Layout, packed: PackedTree, sizes: Mapping[str, tuple[tuple[float, float], ...]]
 ) -> Iterator[JointEntry]:
     for name, joint in scene.joints.items():
         row, parts = layout.row_of_joint(name, joint), JOINTS[joint.type].parts(joint)

@@ -33,7 +33,10 @@ def scene(folder: Path, joint: str, method: str = "aba", **settings):
     return prepare(path, [f"{key}={value}" for key, value in settings.items()])
 
 
-SPHERE = "type: symbolic, coordinates: [u, v], translation: ['cos(u)*cos(v)', 'sin(u)*cos(v)', 'sin(v)']"
+SPHERE = (
+    "type: symbolic, coordinates: [u, v], parameters: {r: 1}, "
+    "translation: ['r*cos(u)*cos(v)', 'r*sin(u)*cos(v)', 'r*sin(v)']"
+)
 SINGULAR = {
     "cusp": ("type: curve, curve: {type: cycloid, radius: 1}", "full rank"),
     "square": ("type: symbolic, coordinates: [s], translation: ['s**2', 0, 0]", "full rank"),
@@ -127,6 +130,35 @@ def test_approaching_a_singular_position_is_warned_of(tmp_path):
     assert "joint `j` came near a singular position" in summary.outcome.message
     away = scene(tmp_path, f"{SPHERE}, q: [0, 0.5], v: [1, 0]", **{"simulation.duration": "0.3 s"}).run(MemorySink())
     assert away.outcome.message == ""
+
+
+SIZES = pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e3])
+
+
+@SIZES
+def test_a_pole_is_warned_of_at_any_size(tmp_path, size):
+    joint = f"{SPHERE.replace('r: 1', f'r: {size}')}, q: [0, 1.5703], v: [0, -1]"
+    message = scene(tmp_path, joint, gravity=[0, 0, 0]).run(MemorySink()).outcome.message
+    assert "joint `j` came near a singular position" in message
+
+
+BALLS = """
+mbsim: 1
+vars: {u: 1}
+gravity: [0, 0, "${-9.81*u}"]
+bodies: {ball: {mass: 2, shapes: [{type: sphere, radius: "${0.25*u}"}]}}
+joints:
+  touch: {type: surface_surface, child: ball, parent_surface: {type: sphere, radius: "${0.4*u}"},
+          child_surface: {type: sphere, radius: "${0.25*u}"}, q: [0.3, -0.2, 0.1, 0.25], v: [0.5, 0.2, -0.4, 0.3]}
+simulation: {duration: 20 ms, step: 1 ms}
+"""
+
+
+@SIZES
+def test_a_small_joint_is_not_singular(tmp_path, size):
+    """Of two balls that roll and slide on each other, turns and slides have the same share at any size."""
+    (tmp_path / "scene.yaml").write_text(BALLS)
+    assert prepare(tmp_path / "scene.yaml", [f"vars.u={size}"]).run(MemorySink()).outcome.message == ""
 
 
 GIMBALS = {

@@ -10,14 +10,14 @@ from multibody_cli.kernel import records
 from multibody_cli.tree.workspace import COLUMN
 
 
-def shares_of(*joints, sizes=None):
+def shares_of(*joints, sizes=None, length=1.0):
     S = np.hstack(joints)
     columns = np.zeros(S.shape[1], COLUMN)
     columns["angular"], columns["linear"] = S[:3].T, S[3:].T
     ends = np.cumsum([joint.shape[1] for joint in joints])
     found = np.zeros(len(joints))
     sizes = np.ones(S.shape[1]) if sizes is None else sizes
-    compute_column_independence(records(columns), sizes, np.append(0, ends)[:-1], ends, np.zeros((6, 6)), found)
+    compute_column_independence(records(columns), length, sizes, np.append(0, ends)[:-1], ends, np.zeros((6, 6)), found)
     return found
 
 
@@ -29,6 +29,14 @@ def test_independent_and_dependent_columns():
 
 def test_the_independent_part_is_relative_to_the_typical_column_norm():
     assert shares_of(np.eye(6)[:, :1] * 1e-3, sizes=np.array([2.0]))[0] == 5e-4
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e3])
+def test_the_size_of_a_mechanism_has_no_effect(size):
+    """Two rotations about parallel axes at a distance, of which only translations differ: by 45 degrees at a length."""
+    axes = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 1, 0, size, 0]], dtype=float).T
+    found = shares_of(axes, sizes=np.array([1.0, np.sqrt(2.0)]), length=size)
+    assert found[0] == pytest.approx(np.sqrt(0.5), rel=1e-15)
 
 
 def test_independent_parts_bound_the_smallest_singular_value():
