@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
@@ -75,6 +76,32 @@ def _require_usable(node: Node, name: str, problems: Problems) -> None:
             ("vars", name),
             "expected a name of letters, digits and `_`, to be used in `${...}`",
         )
+
+
+def _unused(root: Node, overrides: Sequence[str]) -> Iterator[str]:
+    """Yield a warning for each variable whose name stands in no text of the scene nor of the overrides.
+
+    Those of included files do not count, because other scenes may use them.
+    """
+    section = root.value.get("vars")
+    if section is None or not section.keys:
+        return
+    nodes = (*section.value.values(), *(node for key, node in root.value.items() if key != "vars"))
+    texts = (*overrides, *(text for node in nodes for text in _texts(node)))
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
+    for name, mark in section.keys.items():
+        if name not in words and mark.file == root.mark.file:
+            yield f"{mark}: vars.{name}: nothing uses this variable; is its name misspelt here or where it is used?"
+
+
+def _texts(node: Node) -> Iterator[str]:
+    """Yield the keys and the texts below a node."""
+    if isinstance(node.value, str):
+        yield node.value
+    elif type(node.value) is dict:
+        yield from node.value
+    for entry in node.value.values() if type(node.value) is dict else node.value if type(node.value) is list else ():
+        yield from _texts(entry)
 
 
 def _in_order(node: Node, problems: Problems) -> list[str]:
@@ -155,6 +182,7 @@ def resolve(source: SceneSource, overrides: Sequence[str], problems: Problems) -
         if override.is_variable:
             root = apply_override(root, override, problems)
     scope = resolve_variables(root.value.get("vars"), problems, usage)
+    problems.warnings += _unused(root, overrides)
     assert root.keys is not None
     sections = {key: node for key, node in root.value.items() if key not in RESOLVED_KEYS}
     try:

@@ -68,7 +68,7 @@ def scene_schema() -> dict[str, Any]:
         "type": "object",
         "description": "Named values for `${...}`, which may refer to each other. Names of constants and functions of "
         "expressions, such as `tau` and `min`, are reserved. Each name is defined once: use `--set vars.NAME=VALUE` to "
-        "replace a variable of an included file.",
+        "replace a variable of an included file. A warning names one of the scene that nothing uses.",
     }
     properties["include"] = {
         "type": "array",

@@ -22,7 +22,7 @@ vars: {n: 1, angle: 30 deg}
 bodies:
   rod: {mass: 2 kg, shapes: [{type: box, size: [0.1, 0.1, 1]}]}
 joints:
-  hinge: {type: revolute, child: rod, axis: [0, 1, 0], child_origin: {position: [0, 0, 0.5]}, q: "${angle}"}
+  hinge: {type: revolute, child: rod, axis: [0, "${n}", 0], child_origin: {position: [0, 0, 0.5]}, q: "${angle}"}
 simulation: {duration: 0.1 s, step: 1 ms}
 output: {every: 10 ms}
 """

@@ -34,7 +34,7 @@ bodies:
 joints:
   hinge: {type: revolute, child: crank, axis: [0, 0, 1], q: 1, v: "${speed}"}
   pin: {type: revolute, parent: crank, child: rod, axis: [0, 0, 1], origin: {position: ["${r}", 0, 0]}}
-  slide: {type: prismatic, child: piston, axis: [1, 0, 0]}
+  slide: {type: prismatic, child: piston, axis: ["${n}", 0, 0]}
   wrist: {type: revolute, parent: rod, child: piston, axis: [0, 0, 1], origin: {position: [0.5, 0, 0]}}
 springs:
   tie: {between: [{body: world, point: [1, 0, 0]}, {body: piston, point: [0, 0, 0]}], stiffness: 50, rest_length: 0.3}

@@ -109,3 +109,31 @@ def test_a_body_that_nothing_holds():
 )
 def test_bodies_that_move_freely_by_intention(other, more):
     assert warnings_of(other=other, more=more) == []
+
+
+USED = (
+    "vars: {a: 1, b: 2}\nforces: {push: {body: arm, force: ['${b}', 0, 'a*t']}}\n",
+    "vars: {a: 1, b: '${2*a}'}\nforces: {push: {body: arm, force: [0, 0, '${b}*t']}}\n",
+    "vars: {a: 1, word: arm}\nforces: {'push${a}': {body: '${word}', force: [1, 0, 0]}}\n",
+    "vars: {a: 1, n: 2}\nrepeat: [{count: '${n}', forces: {'f${i}': {body: arm, force: ['${a}', 0, 0]}}}]\n",
+)
+
+
+@pytest.mark.parametrize("more", USED)
+def test_a_variable_that_nothing_uses_is_probably_misspelt(more):
+    """Values, keys, formulas, counts and other variables use it."""
+    assert not warnings_of(more=more)
+    [warning] = warnings_of(more=more.replace("vars: {a: 1", "vars: {a: 1, aa: 3"))
+    assert warning.startswith("t.yaml:8:14: vars.aa: nothing uses this variable")
+
+
+def test_variables_of_included_files_and_of_options_may_be_unused_by_the_scene(tmp_path):
+    (tmp_path / "parts.yaml").write_text("mbsim: 1\nvars: {spare: 1}\n")
+    words = {"BODY": "", "OTHER": ", position: [1, 0, 0]", "JOINT": "", "MORE": "include: [parts.yaml]\nvars: {h: 1}\n"}
+    text = SCENE
+    for word, value in words.items():
+        text = text.replace(word, value)
+    (tmp_path / "t.yaml").write_text(text)
+    assert not load_scene(tmp_path / "t.yaml", ["bodies.arm.mass=${h}"]).warnings
+    [warning] = load_scene(tmp_path / "t.yaml").warnings
+    assert "vars.h: nothing uses this variable" in warning
