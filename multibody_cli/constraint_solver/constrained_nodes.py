@@ -39,7 +39,7 @@ from multibody_cli.model import CONSTRAINT_AXIS, Floats, Integers, Records
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.spatial.products import inner, no_force, power
 from multibody_cli.tree.jacobian import column_of
-from multibody_cli.tree.workspace import BODY, COLUMN, Work
+from multibody_cli.tree.workspace import BODY, COLUMN, WRENCH, Work
 
 
 class Blocks(NamedTuple):
@@ -50,6 +50,7 @@ class Blocks(NamedTuple):
     axes: Records  # constraint axes, in the axes of M
     frames: Records  # bodies and loop frames
     columns: Records
+    dual_basis: Records
     driven: NDArray[np.bool_]
     rotor_rows: Integers  # of each coordinate, or -1
     rotor_blocks: Integers  # numbers of the inertia of its rotor
@@ -70,9 +71,10 @@ def constrained_tree_for(
 ) -> ConstrainedTree:
     """Allocate the vectors for a tree with a number of rows; `work` and `driven` are those of its joints, if any."""
     places = rotors or (np.zeros(0, np.int64), np.zeros(0, np.int64))
-    none = records(np.zeros(0, CONSTRAINT_AXIS)), records(np.zeros(0, BODY)), records(np.zeros(0, COLUMN))
-    joints = (work.constraint_axes, work.bodies, work.columns) if work else none
-    blocks = Blocks(*tree.cells, *joints, np.array(driven, np.bool_), *places)
+    axes, frames, columns, duals = (records(np.zeros(0, kind)) for kind in (CONSTRAINT_AXIS, BODY, COLUMN, WRENCH))
+    if work:
+        axes, frames, columns, duals = work.constraint_axes, work.bodies, work.columns, work.dual_basis
+    blocks = Blocks(*tree.cells, axes, frames, columns, duals, np.array(driven, np.bool_), *places)
     return ConstrainedTree(tree.nodes, blocks, plan, vector_for(tree), np.zeros(rows))
 
 

@@ -6,7 +6,9 @@ Gauss-Newton iteration from its last position.  The coordinates are integrated w
 starts close to its solution, including full turns.
 
 With S the motion subspace at the origin of the loop frame and D its dual basis, the rates are v = D . (V_child -
-V_parent), with the twists of the material points of both bodies at that origin.
+V_parent), with the twists of the material points of both bodies at that origin.  The coordinate of a screw that turns
+is fitted to the rotation alone; its D is a moment about the axis, for any pitch, so that v is the rate of the fitted
+coordinate also for twists that do not satisfy the constraints yet, in any unit of length.
 """
 
 from __future__ import annotations
@@ -107,9 +109,10 @@ def place_screw(part, closure, loop_frame, q, work):
     F, M = (P @ load(closure.frame), C @ load(closure.child_frame)) if closure.is_rotated else (P, C)
     place = load(child.x) + C @ load(closure.child_origin)
     S, m = Motion(axis_in_world(part, F), F @ load(part.slide)), axis_in_world(part, M)
-    scale = 1.0 / (dot(S.w, S.w) + dot(S.v, S.v))
+    D = Force(S.w, ZERO)
     if part.axis_kind == NOT_TURNING:
-        q[part.iq] = scale * dot(S.v, place - load(parent.x) - r)
+        D = Force(ZERO, (1.0 / dot(S.v, S.v)) * S.v)
+        q[part.iq] = dot(D.f, place - load(parent.x) - r)
         R = F
         turned = rotation_vector_between(R, M)
     elif dot(m, S.w) > 0.0:
@@ -124,7 +127,7 @@ def place_screw(part, closure, loop_frame, q, work):
         turned = rotation_vector_between(R, M)
     d = q[part.iq] * S.v
     store(loop_frame.x, load(parent.x) + r + d)
-    store_force(work.dual_basis[part.iv], Force(scale * S.w, scale * S.v))
+    store_force(work.dual_basis[part.iv], D)
     write_column(work.columns[part.iv], S.w, S.v)
     store(loop_frame.R, R)
     store(loop_frame.r, r + d)

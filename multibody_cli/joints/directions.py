@@ -7,7 +7,8 @@
 
 Both refer to the reference point of the columns of S.  Coordinates with prescribed motion are excluded from S, so that
 their directions are constrained.  rad and m have equal weight where lengths of motions are compared; products of the
-bases with motions that the joint allows do not depend on that.
+bases with motions that the joint allows do not depend on that.  A loop joint of one screw has its axis as dual
+(`constraint_solver.loop_frames`), so that its rate does not depend on the unit of length for other motions either.
 """
 
 from __future__ import annotations

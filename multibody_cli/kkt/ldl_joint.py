@@ -15,8 +15,9 @@ whose joint moves by S beside the given motion B c, so that the formulas are tho
                          a = b + B c,  lambda = B^T (D b + p)
 
 A rotor of inertia A on a column adds A to h.  With its force f and the right-hand side c of its row, the force of the
-column at w = 0 is f + A c, which the node of the rotor leaves in the place of c, and the multiplier is f + A c - A w;
-for the other sense of the joint, w has the other sign.
+column at rest is f + A c, which the node of the rotor leaves in the place of c.  The rate of the column is w + d . B c
+with its dual d, which need not be perpendicular to B, so that the multiplier is f + A c - A (w + d . B c); for the
+other sense of the joint, the rate has the other sign.  The wrench of the rotor along d is subtracted from D b + p.
 
 A ball is one block of three columns, whose D' has no rotational part at all, which preserves the accuracy of long
 chains.  These are the equations of section 6 for the coordinates (S, B), in which j is (0, 1).
@@ -103,8 +104,15 @@ def armature_of(cells, j):
 
 @formula
 def force_of_rotor(cells, j, y):
-    """Return the force of the rotor of a coordinate at rest, or 0."""
+    """Return the force of the rotor of a coordinate, or 0."""
     return y[cells.rotor_rows[j]] if cells.rotor_rows[j] >= 0 else 0.0
+
+
+@formula
+def accelerate_rotor(node, cells, j, y, rate):
+    """Reduce the force of the rotor of a coordinate, if any, by that of a rate of the column."""
+    if cells.rotor_rows[j] >= 0:
+        y[cells.rotor_rows[j]] -= node.sign * armature_of(cells, j) * rate
 
 
 @formula
@@ -154,6 +162,7 @@ def reduce_joint(node, parent, cells, x, y):
         store_force(x.wrenches[node.x], p)
         for j in range(node.iv, node.last_iv):
             if not cells.driven[j]:
+                accelerate_rotor(node, cells, j, y, power(V, load_force(cells.dual_basis[j])))
                 p = impulse_past_column(cells.columns[j], p, node.sign * force_of_rotor(cells, j, y))
     store_force(x.wrenches[parent.x], load_force(x.wrenches[parent.x]) - shift_force(p, load(arms.f)))
 
@@ -168,12 +177,13 @@ def recover_joint(node, parent, cells, x, y, with_multipliers):
         if with_multipliers:
             write_multipliers(node, cells, y, Force(ZERO, transposed_times(D.H, b.w) + D.M @ b.v + p.f))
     else:
+        of_rotors = no_force()
         for j in range(node.last_iv - 1, node.iv - 1, -1):
             if not cells.driven[j]:
                 rate = accelerate_column(cells.columns[j], b)
                 b = add_column_motion(b, cells.columns[j], rate)
-                if cells.rotor_rows[j] >= 0:
-                    y[cells.rotor_rows[j]] -= node.sign * armature_of(cells, j) * rate
+                accelerate_rotor(node, cells, j, y, rate)
+                of_rotors = of_rotors + node.sign * force_of_rotor(cells, j, y) * load_force(cells.dual_basis[j])
         if with_multipliers:
-            write_multipliers(node, cells, y, D @ b + p)
+            write_multipliers(node, cells, y, D @ b + p - of_rotors)
     store_motion(x.wrenches[node.x], shift_motion(b + load_motion(wrenches[node.parent_rows]), load(arms.t)))

@@ -15,10 +15,9 @@ import numpy as np
 from multibody_cli.cables.lines import is_passed, line_to, moves, trace
 from multibody_cli.cables.moving import slope_of
 from multibody_cli.kernel import formula, kernel, lazy_kernel
-from multibody_cli.model import KERNEL_GENERAL
-from multibody_cli.spatial.memory import load, load_force
+from multibody_cli.spatial.memory import load
 from multibody_cli.spatial.products import cross, dot, no_force, power
-from multibody_cli.spatial.values import Force, Motion
+from multibody_cli.spatial.values import Force
 from multibody_cli.tree.jacobian import column_of, write_ball_columns
 
 ARM = np.dtype(
@@ -44,7 +43,7 @@ def observe(system, state, work, rows, samples, k):
     for a in range(len(arms)):
         arm = arms[a]
         trace(points, arm.begin, arm.end, bodies)
-        S, x = unit_rate_twist(tree, arm, work), load(bodies[arm.row].x)
+        S, x = column_of(work.columns[arm.iv]), load(bodies[arm.row].x)
         total = 0.0
         for place in range(arm.first, arm.last):
             if is_passed(points, carried[place]):
@@ -63,16 +62,6 @@ def arm_of_moving_points(points, arm, bodies, x):
             pull = unit_tension_wrench(points, k, arm.begin, arm.end, bodies, x).f
             total += dot(pull, slope_of(motions[entries[k].motion], bodies[entries[k].row]))
     return total
-
-
-@formula
-def unit_rate_twist(tree, arm, work):
-    """Twist of the child for a unit rate of a coordinate, about the origin of the joint frame, world axes."""
-    if arm.row >= len(tree.links) and tree.closures[arm.row - len(tree.links)].joint_kernel != KERNEL_GENERAL:
-        D = load_force(work.dual_basis[arm.iv])  # of one screw or ball it is parallel to S, and S . D = 1
-        scale = 1.0 / (dot(D.t, D.t) + dot(D.f, D.f))
-        return Motion(scale * D.t, scale * D.f)
-    return column_of(work.columns[arm.iv])
 
 
 @formula
