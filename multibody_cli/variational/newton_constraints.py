@@ -38,6 +38,9 @@ PIVOTS_PER_ROW = 4
 RELATIVE_ROUND_OFF = 1e-12
 """Violation of a row, relative to the sizes of its terms, that counts as round-off."""
 
+STALLED = 1e3
+"""Round-off of a row that follows from others, relative to theirs; the same as of stalled iterations."""
+
 
 class NewtonConstraintWork(NamedTuple):
     """Work arrays for m rows."""
@@ -74,7 +77,7 @@ def solve_row_impulses_at_end(system, work, step, h):
         pressing = step.settings.first_kick * h * constrained.row_states[r].start_multiplier
         dual.lower[k] = -constrained.row_states[r].impulse - pressing
     fill_newton_delassus(system, work, step, count)
-    solve_complementarity(work, step.solver.constraint_work, count)
+    solve_complementarity(work, step.solver.constraint_work, count, STALLED * round_off)
 
 
 @kernel
@@ -125,10 +128,12 @@ def fill_newton_delassus(system, work, step, count):
 
 # --- active-set method --------------------------------------------------------------------------------------------
 @kernel
-def solve_complementarity(work, constraint_work, count):
+def solve_complementarity(work, constraint_work, count, round_off):
     """Compute the impulses of the active rows; unilateral rows satisfy complementarity.
 
-    If the active-set method cycles, the first impulse is NaN.
+    Where more rows meet than there are degrees of freedom, those outside the active set follow from the others, up to
+    the `round_off` of weighted rates, 1/s: without it the method would cycle there.  If it cycles, the first impulse is
+    NaN.
     """
     rows, dual, in_active_set = work.rows, work.dual, constraint_work.in_active_set
     for k in range(count):
@@ -138,7 +143,8 @@ def solve_complementarity(work, constraint_work, count):
         solve_active_set(rows, dual, constraint_work, count)
         settled = True
         for k in range(count):
-            if rows[dual.active_rows[k]].one_sided and violates_complementarity(dual, k, count, in_active_set[k]):
+            row = rows[dual.active_rows[k]]
+            if row.one_sided and violates_complementarity(dual, k, count, in_active_set[k], round_off / row.weight):
                 in_active_set[k] = 1 - in_active_set[k]
                 settled = False
         if settled:
@@ -173,7 +179,7 @@ def solve_active_set(rows, dual, constraint_work, count):
 
 
 @formula
-def violates_complementarity(dual, k, count, active):
+def violates_complementarity(dual, k, count, active, round_off):
     """Return whether a unilateral row pulls, or is violated outside the active set."""
     if active:
         return dual.x[k] < dual.lower[k]
@@ -181,4 +187,4 @@ def violates_complementarity(dual, k, count, active):
     for j in range(count):
         part = dual.W[k, j] * dual.x[j]
         rate, size = rate + part, size + abs(part)
-    return rate < -RELATIVE_ROUND_OFF * size
+    return rate < -RELATIVE_ROUND_OFF * size - round_off

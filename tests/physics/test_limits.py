@@ -349,3 +349,29 @@ def test_friction_unloads_a_rope_without_slackening_it(method, brake):
     v, time = found["joints/left/v"].values[:, 0], found["time"].values
     np.testing.assert_allclose(v, -(30 - 10 - 8) / 4 * time, rtol=0, atol=1e-12)
     np.testing.assert_allclose(found["constraints/rope/multiplier"].values[2:, 0], 13.0, rtol=0, atol=1e-9)
+
+
+CORNER = """
+mbsim: 1
+bodies:
+  upper: {mass: 1, com: [0.1, 0, 0], inertia: {principal: [0.01, 0.01, 0.01]}}
+  lower: {mass: 1, com: [0.1, 0, 0], inertia: {principal: [0.01, 0.01, 0.01]}}
+joints:
+  a: {type: revolute, child: upper, axis: [0, 1, 0], v: 0.3, limits: [-0.05, 0.04], restitution: 0}
+  b: {type: revolute, parent: upper, child: lower, axis: [0, 1, 0], origin: {position: [0.2, 0, 0]},
+    limits: [-0.05, 0.04], restitution: 0}
+couplings: {gear: {type: gear, joints: [a, b]}}
+simulation: {duration: 0.3 s, step: 1 ms}
+"""
+
+
+@pytest.mark.parametrize("ratio", [-0.7, -1.0, -1.5, -3.3])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_flank_may_meet_the_limits_of_its_joints(method: str, ratio: float) -> None:
+    """Three rows of two coordinates hold the arms where both limits and the end of the backlash coincide."""
+    backlash = 2 * 0.04 * (1 - ratio)
+    gear = [f"couplings.gear.ratio={ratio}", f"couplings.gear.backlash={backlash!r}"]
+    result = mbsim.load(CORNER, [*gear, f"simulation.method={method}"]).run(check=False)
+    assert result.attrs["status"] == "complete", result.attrs["message"]
+    for joint in "ab":
+        assert float(result[f"joints/{joint}/q"][-1, 0]) == pytest.approx(0.04, abs=1e-9)

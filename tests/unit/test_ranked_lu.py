@@ -92,5 +92,6 @@ def test_unilateral_rows_solve_the_bounded_least_squares_problem(seed: int) -> N
         Work(records(rows), dual),
         NewtonConstraintWork(allocate(RankedLU, m=m), np.zeros(m), np.zeros(m), whole, whole.copy()),
         m,
+        0.0,
     )
     np.testing.assert_allclose(dual.x, expected, rtol=0, atol=1e-9)
