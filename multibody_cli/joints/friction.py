@@ -326,9 +326,12 @@ def patch_points(
     """Return the points of a patch with the normal forces and unit friction forces of each.
 
     Normal loads that are equal in size under every wrench, as those of opposite points, are one load with the mean of
-    their unit frictions: half of the loads of a cylinder.
+    their unit frictions: half of the loads of a cylinder.  Moments are relative to the largest of a unit force, as the
+    condition of the loads and the tolerance for equal ones would depend on the unit of length.
     """
-    loads = np.linalg.pinv(np.array([wrench for of_point in normal_forces for wrench in of_point]).T)
+    wrenches = np.array([wrench for of_point in normal_forces for wrench in of_point])
+    scale = np.repeat([1.0 / (np.abs(wrenches[:, :3]).max() or 1.0), 1.0], 3)
+    loads = np.linalg.pinv((scale * wrenches).T)
     of_loads = np.repeat(np.array(friction_wrenches), len(normal_forces[0]), axis=0)
     points: list[PatchPoint] = []
     left = np.ones(len(loads), bool)
@@ -336,7 +339,7 @@ def patch_points(
         one = loads[np.argmax(left)]
         apart = np.minimum(np.abs(loads - one).max(axis=1), np.abs(loads + one).max(axis=1))
         same = left & (apart <= EQUAL_LOADS * np.abs(one).max())
-        points.append(PatchPoint(of_loads[same].mean(axis=0), same.sum() * one[None]))
+        points.append(PatchPoint(of_loads[same].mean(axis=0), same.sum() * (scale * one)[None]))
         left &= ~same
     return points
 

@@ -12,6 +12,7 @@ from multibody_cli.joints.friction import (
     box_patches,
     cylinder_patches,
     sphere_patches,
+    thread_patches,
 )
 
 Z = (0.0, 0.0, 1.0)
@@ -114,3 +115,23 @@ def test_a_ball_joint_has_no_friction_about_the_axis_of_its_load():
     patch = sphere_patches(SphereSurface(radius=0.02))[2]
     assert not (patch.slip_wrenches @ [0.0, 0.0, 7.0, 0.0, 0.0, 0.0]).any()
     np.testing.assert_allclose(np.linalg.norm(patch.slip_wrenches @ [3.0, 4.0, 0.0, 0.0, 0.0, 0.0]), 0.02 * 5.0)
+
+
+def patches_of_size(kind, m):
+    """The patches of a surface with lengths in a unit m."""
+    cylinder = CylinderSurface(radius=0.02 * m, length=0.1 * m, points=8)
+    if kind == "hinge":
+        return cylinder_patches(cylinder, OBLIQUE, slides=False)
+    if kind == "thread":
+        return thread_patches(cylinder, Z, 0.03 * m)
+    return box_patches(BoxSurface(size=(0.1 * m, 0.02 * m, 0.03 * m)), (0.0, 1.0, 0.0))
+
+
+@pytest.mark.parametrize("m", [2.0**-40, 2.0**-20, 2.0**20])
+@pytest.mark.parametrize("kind", ["hinge", "thread", "box"])
+def test_loads_have_the_same_digits_in_any_unit_of_length(kind, m):
+    """A load is a moment over a length, or a force: a unit that is a power of two changes no digit of it."""
+    unit = np.repeat([1.0 / m, 1.0], 3)
+    for one, other in zip(patches_of_size(kind, 1.0), patches_of_size(kind, m), strict=True):
+        for point, scaled in zip(one.points, other.points, strict=True):
+            np.testing.assert_array_equal(scaled.loads, point.loads * unit)
