@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.integrate import quad
 
 from multibody_cli.errors import ArgumentError
 from multibody_cli.joints.motion import POSITION, VELOCITY, prescribe
@@ -68,6 +67,8 @@ class PrescribedMotion:
 
     def _moment(self, given: Callable[[float], Sequence[float]], power: int, time: float, iv: int) -> float:
         """Return the integral of (t - u)^power f(u) from the last instant to a time t, of the coordinate iv."""
+        from scipy.integrate import quad
+
         low, high = sorted((self._time, time))
         knots = self._knots[(low < self._knots) & (self._knots < high)]
         most = MOST_INTERVALS + len(knots)
