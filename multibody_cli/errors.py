@@ -125,7 +125,7 @@ class SceneError(Refused):
         return SceneError([replace(problem, where=named(problem.where)) for problem in self.problems])
 
 
-TERMS = {"kd": "kv", "dq": "v", "qd": "v", "qdot": "v", "velocity": "v"}
+SYNONYMS = {"kd": "kv", "dq": "v", "qd": "v", "qdot": "v", "velocity": "v"}
 """Words of other programs with the same meaning as other words here."""
 
 
@@ -134,7 +134,7 @@ def closest(name: str, valid: Iterable[str]) -> str | None:
     if len(name) > LONGEST_WORD:
         return None
     words, wanted = {word.casefold(): word for word in sorted(valid)}, name.casefold()
-    if wanted not in words and (meant := TERMS.get(wanted)) in words:
+    if wanted not in words and (meant := SYNONYMS.get(wanted)) in words:
         return meant
     lower = sorted(words)
     place = bisect(lower, wanted)

@@ -99,9 +99,12 @@ def _texts(node: Node) -> Iterator[str]:
     if isinstance(node.value, str):
         yield node.value
     elif type(node.value) is dict:
-        yield from node.value
-    for entry in node.value.values() if type(node.value) is dict else node.value if type(node.value) is list else ():
-        yield from _texts(entry)
+        for key, entry in node.value.items():
+            yield key
+            yield from _texts(entry)
+    elif type(node.value) is list:
+        for entry in node.value:
+            yield from _texts(entry)
 
 
 def _in_order(node: Node, problems: Problems) -> list[str]:

@@ -36,7 +36,6 @@ from multibody_cli.spec.units import COMMON, UNSEPARATED_PRODUCTS, Unit, parse_u
 NO_UNIT = "1"
 """Unit of a column of plain numbers, as `mbsim export` writes it; `[-]` is the same."""
 
-_HDF5 = b"\x89HDF\r\n\x1a\n"
 _SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
 _QUOTED = re.compile(r'"[^"]*"')
 _OPENED = {")": "(", "]": "["}
@@ -195,9 +194,6 @@ def read_table(path: Path, usage: Usage) -> TableFile:
         content = read_bytes(path, usage)
     except OSError as error:
         raise ArgumentError(f"{os.path.abspath(path)}: cannot read the file: {error.strerror or error}") from None
-    if content.startswith(_HDF5):
-        remedy = f"`mbsim export {path} -o {path.stem}.csv` writes a table of the channels of a result file"
-        raise ArgumentError(f"{path} is an HDF5 file, and no table: {remedy}")
     end = match.end() if (match := _END_OF_HEADER.search(content)) else 0
     settings = content[:end].decode(ENCODING, errors="replace").splitlines()
     lines = _lines(path, content[end:], max(0, len(settings) - 1))
@@ -245,6 +241,11 @@ def _lines(path: Path, content: bytes, before: int) -> Iterator[tuple[int, str]]
             if line.lstrip()[:1] not in ("", "#"):
                 yield number, line
     except UnicodeDecodeError:
+        import h5py
+
+        if h5py.is_hdf5(path):
+            remedy = f"`mbsim export {path} -o {path.stem}.csv` writes a table of the channels of a result file"
+            raise ArgumentError(f"{path} is an HDF5 file, and no table: {remedy}") from None
         raise ArgumentError(f"{path} is not UTF-8 text") from None
 
 

@@ -20,7 +20,7 @@ from multibody_cli.foreign.mjcf_transmissions import quantity_of_tendon
 from multibody_cli.foreign.renaming import unused
 from multibody_cli.foreign.rounding import number
 
-UNITS = {"stiffness": "spring", "damping": "damper"}
+FLAGS = {"stiffness": "spring", "damping": "damper"}
 """Flags that disable the forces of an attribute."""
 
 
@@ -39,7 +39,7 @@ def read_polynomials(model: MjcfModel) -> None:
         return
     for law in (*_of_joints(model), *_of_tendons(model)):
         terms = {
-            key: values for key, values in law.terms.items() if np.any(values) and not model.is_disabled(UNITS[key])
+            key: values for key, values in law.terms.items() if np.any(values) and not model.is_disabled(FLAGS[key])
         }
         if not law.quantity:
             for key, values in terms.items():
@@ -47,7 +47,7 @@ def read_polynomials(model: MjcfModel) -> None:
                 attribute = key if key in law.element.attributes else ""
                 model.reading.ledger.approximate(law.element, f"`{key}` of a ball or free joint", text, attribute)
         elif terms:
-            k, b = ([float(value) for value in terms.get(key, ())] for key in UNITS)
+            k, b = ([float(value) for value in terms.get(key, ())] for key in FLAGS)
             powers = [f"{number(c)}*{law.deviation}**{n}" for n, c in enumerate(k, start=2) if c]
             powers += [f"{number(c)}*{word}" for c, word in zip(b, ("abs(v)*v", "v**3"), strict=False) if c]
             (name,) = law.quantity.values()
