@@ -122,6 +122,11 @@ class BodySpec(Spec):
         {}, description="Named points of the body: [x, y, z] in its frame, m, or a frame {position, rotation}."
     )
 
+    @property
+    def given_start(self) -> set[str]:
+        """The fields that the scene gives of the start of a body without an inboard joint."""
+        return self.model_fields_set & {"position", "rotation", "velocity"}
+
     @model_validator(mode="after")
     def _refuse_entries_of_other_kinds(self) -> Self:
         for name in ("inertia", "rotation") if self.kind == "point" else ():

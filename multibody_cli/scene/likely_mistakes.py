@@ -89,6 +89,6 @@ def _bodies_that_nothing_holds(scene: SceneSpec) -> Iterator[tuple[NodePath, str
     held |= {body for entry in scene.constraints.values() for _, body in entry.bodies}
     held |= {entry.body for entry in scene.forces.values() if hasattr(entry, "body")}
     for name, body in scene.bodies.items():
-        if name not in held and not body.model_fields_set & {"position", "rotation", "velocity"}:
+        if name not in held and not body.given_start:
             words = "has no joint, and nothing acts on it but gravity: it moves freely from the origin"
             yield ("bodies", name), f"{words}; is a joint with `child: {name}` missing?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from multibody_cli.joints.spec import WORLD, JointSpec
@@ -16,21 +17,51 @@ def inboard_joints(scene: SceneSpec, also: Callable[[JointSpec], bool] = lambda 
     """Return the name of the inboard joint of each body, by the name of the body; the other joints are loop joints.
 
     The inboard joint is the first joint in scene order whose child is the body, unless the joint's parent is a
-    descendant of the body.  A body that is not rigid moves by its own degrees of freedom, and its joints are loop
-    joints, unless `also` accepts them.  So are joints that an event may release.
+    descendant of the body.  A body that has none then, and no start of its own, although joints lead to it from the
+    world or from another tree, has that of the shortest path, and so have the bodies along it.  A body that is not
+    rigid moves by its own degrees of freedom, and its joints are loop joints, unless `also` accepts them.  So are
+    joints that an event may release.
     """
     bodies, joints = scene.bodies, scene.joints
     found: dict[str, str] = {}
     carriers: set[str] = set()
+    joints_to: dict[str, list[str]] = {}
     for name, joint in joints.items():
         rigid = all(bodies[end].kind == "rigid" for end in (joint.parent, joint.child) if end in bodies)
         if joint.releasable or (not rigid and not also(joint)):
             continue
+        joints_to.setdefault(joint.child, []).append(name)
         may_carry = joint.child in carriers or joint.child == joint.parent
         if joint.child not in found and not (may_carry and _carries(joint.child, joint.parent, found, joints)):
             found[joint.child] = name
             carriers.add(joint.parent)
+    for body in joints_to:
+        if body not in found and body in bodies and not bodies[body].given_start:
+            found |= _path_to(body, joints_to, found, joints)
     return found
+
+
+def _path_to(
+    root: str, joints_to: Mapping[str, Sequence[str]], found: Mapping[str, str], joints: Mapping[str, JointSpec]
+) -> dict[str, str]:
+    """Return the joints of the shortest path to the root of a tree from outside of the tree, by their child."""
+    onward: dict[str, str] = {}  # the joint by which the path leaves a body
+    waiting = deque([root])
+    while waiting:
+        body = waiting.popleft()
+        for name in joints_to.get(body, ()):
+            parent = joints[name].parent
+            if not _carries(root, parent, found, joints):
+                path = {body: name}
+                while body != root:
+                    name = onward[body]
+                    body = joints[name].child
+                    path[body] = name
+                return path
+            if parent != root and parent not in onward:
+                onward[parent] = name
+                waiting.append(parent)
+    return {}
 
 
 def loop_joints(scene: SceneSpec) -> set[str]:

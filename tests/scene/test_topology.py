@@ -1,12 +1,17 @@
-"""Bodies in closed loops of joints, against the definition: those left when no body hangs on a single joint."""
+"""Topology of joints: bodies in closed loops are those left when no body hangs on a single joint; trees are few."""
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
+from loops import loaded
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from multibody_cli.joints.screws import RevoluteSpec
-from multibody_cli.scene.topology import bodies_in_loops
+from multibody_cli.scene.topology import bodies_in_loops, inboard_joints
 
 FOUR_BAR = [("world", "a"), ("a", "b"), ("b", "c"), ("world", "c")]
 
@@ -48,3 +53,56 @@ def _looped(edges: list[tuple[str, str]]) -> str:
     }
     bodies = sorted({end for edge in edges for end in edge} - {"world"})
     return "".join(bodies[number] for number in bodies_in_loops(bodies, joints))
+
+
+def _scene(edges: list[tuple[str, str]], **started: dict[str, list[float]]):
+    body = {"mass": 1.0, "inertia": {"principal": [0.1, 0.1, 0.1]}}
+    bodies = sorted({end for edge in edges for end in edge} - {"world"})
+    joints = {f"{a}{b}": {"type": "revolute", "parent": a, "child": b} for a, b in edges}
+    return loaded({"bodies": {name: body | started.get(name, {}) for name in bodies}, "joints": joints}).scene
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_more_bodies_are_left_without_a_joint_than_need_be(seed: int) -> None:
+    """These are one of each set of bodies that joints connect in both directions, and to which no joint leads."""
+    lot = np.random.default_rng(seed)
+    names = ["world", *"abcdefgh"]
+    edges = dict.fromkeys((str(a), str(b)) for a, b in lot.choice(names, (10, 2)) if a != b and b != "world")
+    scene = _scene([*edges])
+    found = inboard_joints(scene)
+    roots = set()
+    for body in scene.bodies:
+        passed = [body]
+        while passed[-1] in found:
+            passed.append(scene.joints[found[passed[-1]]].parent)
+            assert len(passed) <= len(names), "the inboard joints are a cycle"
+        roots.add(passed[-1])
+    ends = np.array([[names.index(end) for end in edge] for edge in edges]).T
+    number, of = connected_components(coo_array((np.ones(len(edges)), ends), (9, 9)), connection="strong")
+    entered = {of[b] for a, b in ends.T if of[a] != of[b]}
+    absent = sum(name not in scene.bodies for name in names[1:])
+    assert len(roots - {"world"}) == number - len(entered) - 1 - absent
+
+
+RING = [("a", "b"), ("b", "c"), ("c", "a")]
+
+
+def test_a_ring_hangs_on_its_hinge_in_any_order_of_the_joints() -> None:
+    hanging = {"a": "worlda", "b": "ab", "c": "bc"}
+    for edges in permutations([*RING, ("world", "a")]):
+        assert inboard_joints(_scene([*edges])) == hanging
+    for edges in permutations([*RING, ("world", "a"), ("world", "c")]):
+        found = inboard_joints(_scene([*edges]))
+        assert found.keys() == {*"abc"}
+        assert "worlda" in found.values() or "worldc" in found.values()
+
+
+def test_a_body_with_a_start_of_its_own_stays_free() -> None:
+    edges = [("b", "c"), ("c", "a"), ("world", "a"), ("a", "b")]
+    assert inboard_joints(_scene(edges)) == {"c": "bc", "a": "worlda", "b": "ab"}
+    assert inboard_joints(_scene(edges, b={"position": [1.0, 0.0, 0.0]})) == {"c": "bc", "a": "ca"}
+
+
+def test_joints_that_carry_a_tree_stay_in_their_order() -> None:
+    assert inboard_joints(_scene([("a", "b"), ("world", "b")])) == {"b": "ab"}
+    assert inboard_joints(_scene([("world", "b"), ("a", "b")])) == {"b": "worldb"}

@@ -8,8 +8,6 @@ from multibody_cli.joints.spec import WORLD, MovingJointSpec
 from multibody_cli.nodes import NodePath
 from multibody_cli.scene.checks.partial_scene import PartialScene
 
-_STATE = ("position", "rotation", "velocity")
-
 _OF_JOINTS_THAT_ACT = ("friction", "limits", "motion", "armature")
 """Fields of joints that no event releases."""
 
@@ -34,10 +32,8 @@ def check_topology(partial: PartialScene) -> None:
 def _check_places(partial: PartialScene) -> None:
     for name, joint in partial.inboard.items():
         body = partial.scene.bodies.get(name)
-        given = body.model_fields_set if body is not None else frozenset[str]()
-        for field in _STATE:
-            if field in given:
-                partial.report(("bodies", name, field), determined_by(joint, name))
+        for field in sorted(body.given_start) if body is not None else ():
+            partial.report(("bodies", name, field), determined_by(joint, name))
 
 
 def determined_by(joint: str, body: str) -> str:
