@@ -124,7 +124,7 @@ class BodySpec(Spec):
 
     @property
     def given_start(self) -> set[str]:
-        """The fields that the scene gives of the start of a body without an inboard joint."""
+        """The given fields of the start of a body without an inboard joint."""
         return self.model_fields_set & {"position", "rotation", "velocity"}
 
     @model_validator(mode="after")
