@@ -81,7 +81,7 @@ QUICK = (
 """Scenes and methods of the regression that take a few seconds at most without a compiler."""
 
 FIRST = {
-    "actuators/": ("tests/plain/test_sampled_controllers.py", "tests/plain/test_state_expressions.py"),
+    "actuators/": ("tests/physics/test_sampled_controllers.py", "tests/physics/test_state_expressions.py"),
     "alarms/": ("tests/physics/test_alarms.py", "tests/physics/test_untrusted_runs.py"),
     "constraint_solver/projection.py": ("tests/physics/test_constrained_motion.py",),
     "constraints/limit.py": ("limits-aba",),
@@ -127,13 +127,13 @@ FIRST = {
     "forces/body_load.py": ("point_force-aba",),
     "forces/joint_control.py": (
         "actuator_table-aba",
-        "tests/plain/test_sampled_controllers.py",
-        "tests/plain/test_state_expressions.py",
+        "tests/physics/test_sampled_controllers.py",
+        "tests/physics/test_state_expressions.py",
     ),
-    "implicit/coupled_forces.py": ("tests/plain/test_coupled_limits.py", "tests/plain/test_coupled_forces.py"),
-    "implicit/coupled_impulses.py": ("tests/plain/test_coupled_contacts.py",),
+    "implicit/coupled_forces.py": ("tests/physics/test_coupled_limits.py", "tests/physics/test_coupled_forces.py"),
+    "implicit/coupled_impulses.py": ("tests/physics/test_coupled_contacts.py",),
     "implicit/linearization.py": ("tests/plain/test_stable_steps.py",),
-    "implicit/": ("tests/plain/test_implicit.py", "tests/plain/test_force_derivatives.py"),
+    "implicit/": ("tests/physics/test_implicit.py", "tests/physics/test_force_derivatives.py"),
     "initial/linearized_motion.py": ("tests/plain/test_stable_steps.py",),
     "initial/signal_resolution.py": ("tests/physics/test_signal_resolution.py",),
     "joints/directions.py": ("floating_ring-aba",),
@@ -142,7 +142,7 @@ FIRST = {
     "joints/parts/free.py": ("free_joint-aba",),
     "lanes/": ("tests/lanes",),
     "linalg/ranked_lu.py": ("tests/unit/test_ranked_lu.py",),
-    "linalg/dense_lu.py": ("tests/plain/test_coupled_forces.py", "tests/plain/test_implicit.py"),
+    "linalg/dense_lu.py": ("tests/physics/test_coupled_forces.py", "tests/physics/test_implicit.py"),
     "methods/baraff.py": ("free_body-baraff",),
     "methods/integrators/dop853.py": ("adaptive_tolerance-aba",),
     "methods/integrators/adaptive_runge_kutta.py": ("adaptive_tolerance-aba",),

@@ -70,14 +70,12 @@ def test_euler_steps_have_the_digits_that_redmax_lists() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.compiled
 @pytest.mark.parametrize("experiment", ["recursive", "dense", "euler"])
 def test_every_column_of_redmax_is_reproduced(experiment: str) -> None:
     assert run("reproduce", "redmax", "--only", experiment) == 0
 
 
 @pytest.mark.nightly
-@pytest.mark.compiled
 @pytest.mark.parametrize("paper", [name for name in papers() if name != "redmax"])
 def test_every_experiment_is_run_and_judged(paper: str, tmp_path: Path) -> None:
     """Claims on times may fail on a busy machine; those on energies, gaps, iterations and multipliers hold."""

@@ -281,7 +281,6 @@ def test_a_stiff_coupled_controller_needs_no_small_steps(integrator):
     assert np.abs(found[2:]).max() < 10.0
 
 
-@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize(("integrator", "order", "least"), [("linearly_implicit_euler", 1, 128), ("sdirk2", 2, 64)])
 def test_the_order_of_convergence_is_kept(integrator, order, least):
     time = 0.02
@@ -302,7 +301,6 @@ def test_forces_of_own_coordinates_need_no_coupled_solve():
         assert not compile_scene(loaded(moved, integrator="sdirk2", step=0.01)).model.system.coupled
 
 
-@pytest.mark.compiled  # longer runs than plain Python is for
 def test_prescribed_joints_move_coupled_forces():
     """The force depends on a prescribed coordinate; sdirk2 converges to the exact motion, x'' = -k (x - sin t)."""
     cart = {"mass": 1.0, "inertia": {"principal": [1, 1, 1]}}

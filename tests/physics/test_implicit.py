@@ -279,7 +279,6 @@ def driven():
     }
 
 
-@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("integrator", "factor", "most"), [("sdirk2", 4.0, 2e-3), ("linearly_implicit_euler", 2.0, 0.2)]

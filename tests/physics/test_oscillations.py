@@ -19,11 +19,6 @@ from multibody_cli.methods.integrators import INTEGRATORS
 IMPLICIT = ("sdirk2", "linearly_implicit_euler")
 
 
-@pytest.fixture(autouse=True)
-def _step_is_not_checked() -> None:
-    """Replace the fixture of the other plain tests: here the start is checked."""
-
-
 def slider(frequency: float, ratio: float = 0.0, **more) -> dict:
     """A mass of 2 kg on a spring, by its frequency, Hz, and damping ratio."""
     rate = math.tau * frequency

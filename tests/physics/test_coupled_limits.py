@@ -109,7 +109,6 @@ SIDES = [(1, -1, 1), (-1, -1, -1), (1, 1, 1), (-1, 1, -1)]
 SCENES = {"strong": chain(STRONG), "of velocities": chain(OF_VELOCITIES[0]), "rod": resting(closed("rod", STRONG))}
 
 
-@pytest.mark.compiled  # hundreds of responses for each set of limits
 @pytest.mark.parametrize("name", SCENES)
 @pytest.mark.parametrize("sides", SIDES)
 def test_limits_of_a_chain_hold_as_those_of_the_dense_step(name, sides):
@@ -143,7 +142,6 @@ def carts_at_a_limit():
     return {**scene, "bodies": dict.fromkeys("abc", CART), "joints": {"a": a, "b": b, "c": c}}
 
 
-@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("integrator", ["linearly_implicit_euler", "sdirk2"])
 def test_a_stiff_coupled_controller_beside_a_limit_needs_no_small_steps(integrator):
     """The fast modes turn by 4 rad a step; with their coupling explicit, steps amplify them by 4 or more."""
@@ -154,7 +152,6 @@ def test_a_stiff_coupled_controller_beside_a_limit_needs_no_small_steps(integrat
     np.testing.assert_allclose(run.method.work.rows["multiplier"], 1e4, rtol=0.1)
 
 
-@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize(("integrator", "order", "least"), [("linearly_implicit_euler", 1, 128), ("sdirk2", 2, 32)])
 def test_the_order_of_convergence_is_kept_beside_a_limit(integrator, order, least):
     time, errors = 0.02, []
@@ -208,7 +205,6 @@ def test_a_singular_step_is_reported_with_its_cause_and_a_remedy(integrator, tmp
     assert f"reduce `simulation.step` to {h / 10:.6g} s" in outcome.message
 
 
-@pytest.mark.compiled
 def test_forces_that_are_not_finite_are_not_reported_as_singular(tmp_path):
     scene = pair("sqrt(0.02 - t)")
     path = tmp_path / "pair.yaml"
@@ -220,6 +216,7 @@ def test_forces_that_are_not_finite_are_not_reported_as_singular(tmp_path):
     assert "coupled" not in outcome.message
 
 
+@pytest.mark.plain  # its records have no arrays
 @pytest.mark.parametrize(("slack", "length"), [(3.0, 1.0), (2.0, 1.0), (1.0, 0.5), (0.0, 0.0), (-1.0, 0.0)])
 def test_a_step_ends_at_the_bound_and_not_before_its_start(slack, length):
     """The slack changes by -2; rows that contradict each other may have a negative one."""

@@ -207,7 +207,6 @@ def driven(motion: str, step: float, settings: str) -> tuple[np.ndarray, float]:
     return states, float(np.abs(run["energy/ledger_residual"].values).max())
 
 
-@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("motion", MOTIONS)
 @pytest.mark.parametrize("method", ["rk4", "sdirk2"])
 def test_integrators_keep_their_order_across_kinks_of_a_motion(method: str, motion: str) -> None:
@@ -266,7 +265,6 @@ def prescribed_error(motion: str, step: float, settings: str) -> float:
     return float(np.abs(run["joints/j/q"].values[:, 0] - exact(run["time"].values)).max())
 
 
-@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("motion", PRESCRIBED)
 @pytest.mark.parametrize("method", ORDERS)
 def test_a_prescribed_coordinate_has_the_order_of_the_integrator(method: str, motion: str) -> None:
@@ -282,7 +280,6 @@ def test_a_prescribed_coordinate_has_the_tolerance_of_an_adaptive_integrator(mot
     assert prescribed_error(motion, 0.02, METHODS["dop853"]) < 1e-10
 
 
-@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("motion", MOTIONS)
 def test_the_ledger_of_variational_steps_keeps_its_order_across_kinks(motion: str) -> None:
     coarse, fine = (driven(motion, step, METHODS["variational"])[1] for step in (2e-3, 5e-4))

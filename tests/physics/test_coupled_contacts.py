@@ -109,7 +109,6 @@ def test_a_step_with_friction_is_the_only_one_that_satisfies_coulombs_law(method
         np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-8 * np.abs(wanted).max())
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("method", ["aba", "baraff"])
 def test_compiled_steps_satisfy_coulombs_law(method):
     scene, problem = balls(0, 4, 10.0)
@@ -127,7 +126,6 @@ def pressed_carts(**of_a):
     return {"gravity": [0, 0, 0], "bodies": {"a": {"mass": 1.0, **size}, "b": CART}, "joints": {"a": a, "b": b}}
 
 
-@pytest.mark.compiled  # longer runs than plain Python is for
 @pytest.mark.parametrize("method", METHODS)
 def test_a_wall_acts_as_a_limit(method):
     """Forces that do not change with the impulse of the wall would move the second cart from its place by meters."""
@@ -308,7 +306,6 @@ def test_contacts_elsewhere_are_solved_where_the_matrix_without_limits_is_singul
     np.testing.assert_allclose(run.state.v, 0.0, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.compiled
 def test_a_body_that_sleeps_moves_in_the_step_whose_impact_changes_its_load():
     """A ball that falls on the floor elsewhere switches a load of 600 N on."""
     box = {"mass": 1.0, "position": [0, 0, 0.1], "shapes": [{"type": "box", "size": [0.2, 0.2, 0.2]}]}
