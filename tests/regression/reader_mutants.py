@@ -65,13 +65,13 @@ def faults_of(file: str, text: str) -> Iterator[Mutant]:
 def drawn_of_each_operator(mutants: list[Mutant], seed: int, count: int) -> list[Mutant]:
     """Draw mutants, one of each operator before a second one of any, from different files as far as possible."""
     lot = random.Random(seed)
-    shuffled = lot.sample(sorted(mutants), len(mutants))
+    left = lot.sample(sorted(mutants), len(mutants))
     chosen: list[Mutant] = []
-    while len(chosen) < min(count, len(mutants)):
-        left = [mutant for mutant in shuffled if mutant not in chosen]
+    while left and len(chosen) < count:
         used = [mutant.kind for mutant in chosen]
         files = [mutant.file for mutant in chosen]
         chosen.append(min(left, key=lambda mutant: (used.count(mutant.kind), files.count(mutant.file))))
+        left.remove(chosen[-1])
     return sorted(chosen)
 
 
