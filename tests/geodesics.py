@@ -62,7 +62,8 @@ def shortest(
         n = surface.gradient(x)
         found = [(v @ D.T + surface.curvature(x, v) / (n * n).sum(axis=0) * n)[:, 1:-1].ravel()]
         for k, point in ((0, a), (-1, b)):
-            found.append([(point - x[:, k]) @ n[:, k], (point - x[:, k]) @ np.cross(n[:, k], v[:, k])])
+            outward = point - x[:, k]
+            found.append([outward @ n[:, k], np.linalg.det([outward, n[:, k], v[:, k]])])
         return np.concatenate([*found, [surface.value(x)[0], n[:, 0] @ v[:, 0]]])
 
     guess = [np.interp(places, np.linspace(0.0, 1.0, line.shape[1]), one) for one in line]
