@@ -46,18 +46,22 @@ def _path_to(
 ) -> dict[str, str]:
     """Return the joints of the shortest path to the root of a tree from outside of the tree, by their child."""
     onward: dict[str, str] = {}  # the joint by which the path leaves a body
-    waiting = deque([root])
+    tree, waiting = {root}, deque([root])
     while waiting:
         body = waiting.popleft()
         for name in joints_to.get(body, ()):
             parent = joints[name].parent
-            if not _carries(root, parent, found, joints):
+            inboard = [parent]
+            while inboard[-1] not in tree and inboard[-1] in found:
+                inboard.append(joints[found[inboard[-1]]].parent)
+            if inboard[-1] not in tree:
                 path = {body: name}
                 while body != root:
                     name = onward[body]
                     body = joints[name].child
                     path[body] = name
                 return path
+            tree.update(inboard)
             if parent != root and parent not in onward:
                 onward[parent] = name
                 waiting.append(parent)

@@ -94,7 +94,14 @@ def velocities_of(M, K, D, f, v, friction):
 
 @pytest.mark.parametrize(
     ("method", "seeds", "n"),
-    [("aba", range(8), 2), ("aba", range(4), 4), ("redmax", [1], 2), ("symbolic", [1], 2), ("baraff", [1], 2)],
+    [
+        ("aba", range(8), 2),
+        ("aba", range(4), 4),
+        ("redmax", [1], 2),
+        ("symbolic", [1], 2),
+        ("baraff", [1], 2),
+        ("baraff", [0], 4),
+    ],
 )
 @pytest.mark.parametrize("size", [1.0, 10.0])
 def test_a_step_with_friction_is_the_only_one_that_satisfies_coulombs_law(method, seeds, n, size):
@@ -107,15 +114,6 @@ def test_a_step_with_friction_is_the_only_one_that_satisfies_coulombs_law(method
         assert report.implicit_unsolved == 0
         found = np.concatenate([run.joint(name, "velocity") for name in scene["joints"]])
         np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-8 * np.abs(wanted).max())
-
-
-@pytest.mark.parametrize("method", ["aba", "baraff"])
-def test_compiled_steps_satisfy_coulombs_law(method):
-    scene, problem = balls(0, 4, 10.0)
-    [(wanted, _)] = velocities_of(*problem, 0.5)
-    run = start(scene, method, integrator="linearly_implicit_euler", step=H).advance(H)
-    found = np.concatenate([run.joint(name, "velocity") for name in scene["joints"]])
-    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-8 * np.abs(wanted).max())
 
 
 def pressed_carts(**of_a):

@@ -1,4 +1,7 @@
-"""Topology of joints: bodies in closed loops are those left when no body hangs on a single joint; trees are few."""
+"""Topology of joints: bodies in closed loops, against their definition, and the inboard joints of rings.
+
+Bodies in closed loops are those left when no body hangs on a single joint.
+"""
 
 from __future__ import annotations
 
@@ -95,6 +98,12 @@ def test_a_ring_hangs_on_its_hinge_in_any_order_of_the_joints() -> None:
         found = inboard_joints(_scene([*edges]))
         assert found.keys() == {*"abc"}
         assert "worlda" in found.values() or "worldc" in found.values()
+
+
+@pytest.mark.parametrize("back", [*permutations([("c", "d"), ("e", "d"), ("world", "a"), ("world", "e")])])
+def test_of_two_paths_to_a_body_without_a_joint_the_shorter_one_carries_it(back: list[tuple[str, str]]) -> None:
+    carried = inboard_joints(_scene([("d", "a"), ("a", "b"), ("b", "c"), ("d", "e"), *back]))
+    assert carried == {"a": "da", "b": "ab", "c": "bc", "d": "ed", "e": "worlde"}
 
 
 def test_a_body_with_a_start_of_its_own_stays_free() -> None:
