@@ -93,6 +93,13 @@ SCENES = {
     + "  box: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.2]}], position: [0, 0, 0.2], "
     + "velocity: {linear: [0.5, 0, 0]}}\n"
     + "joints: {rail: {type: prismatic, axis: [1, 0, 0], child: table, motion: {position: 0.5*t + 2*t**2}}}\n",
+    "turntable": HEAD % "100 ms"
+    + "contacts: {friction: 0.9}\n"
+    + "bodies:\n"
+    + "  table: {mass: 5, shapes: [{type: cylinder, radius: 1, length: 0.2}]}\n"
+    + "  box: {mass: 1, shapes: [{type: box, size: [0.2, 0.2, 0.2]}], position: [0.5, 0, 0.2], "
+    + "velocity: {linear: [0, 1, 0], angular: [0, 0, 2]}}\n"
+    + "joints: {axle: {type: revolute, axis: [0, 0, 1], child: table, motion: {velocity: 2}}}\n",
     "lever": HEAD % "10 ms"
     + FLOOR
     + "contacts: {friction: 0}\n"
@@ -200,3 +207,14 @@ def test_a_box_that_sticks_to_a_driven_table_has_its_velocity(found, method):
     table, box = found["table", method]["bodies/linear_velocity"]
     assert table[0] == pytest.approx(0.54, abs=1e-14)
     assert box == pytest.approx(table, abs=1e-12)
+
+
+@METHOD
+def test_a_box_that_sticks_to_a_turntable_separates_in_the_first_order_of_the_step(found, method):
+    """A step moves it along the tangent at its start: outward at h w^2 r / 2, with the angle of the table."""
+    run, h, w, r, T = found["turntable", method], 1e-3, 2.0, 0.5, 0.1
+    x, y, _ = run["bodies/position"][1]
+    assert run["mode"] == [1, 1, 1, 1]
+    assert run["creep"] < 1e-14
+    assert math.hypot(x, y) - r == pytest.approx(0.5 * h * w**2 * r * T, rel=1e-3)
+    assert math.atan2(y, x) == pytest.approx(w * T, abs=(w * h) ** 2 * w * T)
