@@ -235,6 +235,17 @@ def project(system, work, level):
     impulse_response(system, work)
 
 
+@kernel_parameter
+def project_velocities(system, work) -> None:
+    """Compute the response that removes the residuals of the active rows at velocity level."""
+
+
+@template(apply_inverse_mass)
+def project_velocities_of_all_rows(system, work):
+    """Compute this response with the rows that are primary now."""
+    project(system, work, VELOCITY)
+
+
 @kernel
 def place_any_system(system, t, q, v, a, work):
     """Compute the poses at q, the errors of all rows with their Jacobian, and the scale of positions."""

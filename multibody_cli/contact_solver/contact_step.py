@@ -40,9 +40,8 @@ from multibody_cli.constraint_solver.corrected_velocities import (
     restore_multipliers,
 )
 from multibody_cli.constraint_solver.drive_work import account_reaction_impulses
-from multibody_cli.constraint_solver.projection import PROJECTION_TOLERANCE, fastest_body, project
+from multibody_cli.constraint_solver.projection import PROJECTION_TOLERANCE, fastest_body, project_velocities
 from multibody_cli.constraint_solver.solver import (
-    VELOCITY,
     apply_primary_row_impulses,
     impulse_response,
     update_rates,
@@ -146,7 +145,7 @@ def write_rows(system, contacts, work, groups, step, joint_friction, start, v):
         step.velocity_after[k] = step.r[k]
 
 
-@template(apply_inverse_mass)
+@template(project_velocities)
 def move_contacts_onto_equalities(system, work, contact_work, v):
     """Change the velocities of contacts as if v* (nv,) satisfied the equality rows at the start of the step.
 
@@ -166,7 +165,7 @@ def move_contacts_onto_equalities(system, work, contact_work, v):
         return
     keep_multipliers(work, kept)
     suspend_one_sided_rows(work)
-    project(system, work, VELOCITY)
+    project_velocities(system, work)
     resume_rows(work)
     restore_multipliers(work, kept)
     for k in range(step.sizes[0].first_contact, step.sizes[0].rows):
@@ -277,7 +276,7 @@ def solve_rows(system, work, contact_work, q, v, has_other_rows) -> bool:
 
 
 # --- step -------------------------------------------------------------------------------------------------------------
-@template(accelerate, apply_inverse_mass)
+@template(accelerate, apply_inverse_mass, project_velocities)
 def solve_contact_step(system, work, contact_work, t, h, q, start, v, ledger) -> bool:
     """Replace the velocity v* (nv,) in place by the velocity after contacts and friction of a step of h.
 

@@ -55,7 +55,7 @@ from multibody_cli.linalg.vectors import clear
 from multibody_cli.methods.by_acceleration import AccelerationKind, EliminatedRows, MethodKernels, ReusedFactors
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.options import ImplicitOptions
-from multibody_cli.methods.row_elimination import LOST, with_rows
+from multibody_cli.methods.row_elimination import LOST, with_projection, with_rows
 from multibody_cli.model import KERNEL_GENERAL, Floats, Integers, Model, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.workspace import Work, workspace_for
@@ -252,7 +252,9 @@ KERNELS = MethodKernels(
 )
 """Rows that close loops are rows of the Delassus matrix: the base of `variational_maximal`."""
 
-IN_CONTACT_STEPS = EliminatedRows(None, factor_tree, apply_inverse_mass, partial(with_rows, factor_bodies))
+IN_CONTACT_STEPS = EliminatedRows(
+    None, factor_tree, apply_inverse_mass, with_projection, partial(with_rows, factor_bodies)
+)
 """Dry friction of joints needs rows that close loops in its own problem, beside contacts and patches."""
 
 WITH_LOOPS = replace(KERNELS, workspace=workspace_with_loops, rows=IN_CONTACT_STEPS)

@@ -68,6 +68,9 @@ class EliminatedRows(NamedTuple):
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
     factor, apply_inverse_mass
         The two kernels of the contact step of systems with joint friction, in which no row is eliminated.
+    project
+        Returns the kernel of this contact step that projects velocities by the rows eliminated before it, given their
+        response to impulses.
     wrap
         Returns the kernel of such a contact step before which the rows are released, and after which they are
         eliminated.
@@ -76,6 +79,7 @@ class EliminatedRows(NamedTuple):
     finish_accelerations: Kernel | None
     factor: Kernel
     apply_inverse_mass: Kernel
+    project: Callable[[Any], Kernel]
     wrap: Callable[[Any], Kernel]
 
 
@@ -148,10 +152,11 @@ class MethodKernels(Immutable):
 
         if not (self.rows and len(system.contacts.joint_friction.patches) > 0):
             return with_contacts(alone, factor, apply_inverse_mass)
+        project = self.rows.project(apply_inverse_mass)
         factor, apply_inverse_mass = self.rows.factor, self.rows.apply_inverse_mass
         if system.implicit:
             factor, _, apply_inverse_mass, _ = self.implicit(factor, apply_inverse_mass)
-        dynamics = with_contacts(alone, factor, apply_inverse_mass)
+        dynamics = with_contacts(alone, factor, apply_inverse_mass, project)
         return dynamics._replace(solve_contact_step=self.rows.wrap(dynamics.solve_contact_step))
 
     def direct_evaluation_of(self, system: System) -> DirectEvaluation | None:

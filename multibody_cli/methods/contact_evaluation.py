@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from multibody_cli.constraint_solver.corrected_velocities import keep_multipliers, restore_multipliers
+from multibody_cli.constraint_solver.projection import project_velocities_of_all_rows
 from multibody_cli.contact_solver.contact_step import finish_contact_step, solve_contact_step
 from multibody_cli.contact_solver.joint_friction import update_joint_reactions
 from multibody_cli.contact_solver.results import clear_contact_forces, compute_contact_forces
@@ -41,11 +42,17 @@ def resume_contact_stepping(work, contact_work, a):
     copy(contact_work.free_acceleration, a)
 
 
-def with_contacts(alone: Dynamics, accelerate: Kernel, apply_inverse_mass: Kernel) -> Dynamics:
-    """Add the kernels for contacts and joint friction to those without."""
+def with_contacts(
+    alone: Dynamics, accelerate: Kernel, apply_inverse_mass: Kernel, project: Kernel | None = None
+) -> Dynamics:
+    """Add the kernels for contacts and joint friction to those without; `project` projects velocities onto rows."""
+    project = project or bound_kernel(project_velocities_of_all_rows, apply_inverse_mass=apply_inverse_mass)
     return alone._replace(
         solve_contact_step=bound_kernel(
-            solve_contact_step, accelerate=accelerate, apply_inverse_mass=apply_inverse_mass
+            solve_contact_step,
+            accelerate=accelerate,
+            apply_inverse_mass=apply_inverse_mass,
+            project_velocities=project,
         ),
         finalize_output=bound_kernel(finalize_contact_output, evaluate=alone.evaluate),
         resume_stepping=resume_contact_stepping,
