@@ -211,10 +211,7 @@ def soften_sticking(system, work, joint_friction, passes, v):
 
 @kernel
 def residual_of_patches(patches, limits, passes) -> tuple[float, float]:
-    """Return the largest slip of patches that stick, and the size of their friction, in the norm of kinetic energy.
-
-    The residual of a disc is |x - P(x - u / w)|.
-    """
+    """Return the largest |x - P(x - u / w)| of patches, and the size of their friction, in the norm of kinetic energy."""
     worst, size = 0.0, 0.0
     if passes.soft[0]:
         for p in range(len(patches)):
@@ -223,9 +220,9 @@ def residual_of_patches(patches, limits, passes) -> tuple[float, float]:
                 size = max(size, math.hypot(passes.friction[p, 0], passes.friction[p, 1]) * unit)
                 worst = max(worst, distance_to_projection(p, limits[p], passes) * unit)
             else:
-                size = max(size, abs(passes.friction[p, 0]) * unit)
-                if passes.state[p] == STICKS:
-                    worst = max(worst, abs(passes.slip[p, 0]) / unit)
+                x, limit = passes.friction[p, 0], limits[p]
+                size = max(size, abs(x) * unit)
+                worst = max(worst, abs(x - min(max(x - passes.slip[p, 0] / passes.w[p], -limit), limit)) * unit)
     return worst, size
 
 

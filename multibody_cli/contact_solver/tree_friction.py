@@ -274,11 +274,11 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
         of_edges = edge_residual(edges, worst, size)
         few = iteration < FEW_EDGE_ITERATIONS and edges.shifts[0] < MAX_SHIFTS
         required = EXACT if few else max(tolerance, EXACT)
-        exact = not passes.soft[0] or (of_edges <= required and edges.compliance[0] == COMPLIANCE)
+        satisfied = passes.soft[0] and of_edges <= required and edges.compliance[0] == COMPLIANCE and not halves
         choose_compliance(edges, of_edges if few else 0.0)
         switches = len(passes.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
-        agree, residual = update_states(system, joint_friction, passes, tolerance, switches)
-        if agree and exact and not halves:
+        agree, residual = update_states(system, joint_friction, passes, tolerance, 0 if satisfied else switches)
+        if satisfied or (agree and not passes.soft[0]):  # states that satisfy the laws differ from theirs by round-off
             return iteration + 1, residual
     return -1, 0.0
 
