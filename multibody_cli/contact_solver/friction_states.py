@@ -210,8 +210,11 @@ def soften_sticking(system, work, joint_friction, passes, v):
 
 
 @kernel
-def residual_of_patches(patches, limits, passes) -> tuple[float, float]:
-    """Return the largest |x - P(x - u / w)| of patches, and the size of their friction, in the norm of kinetic energy."""
+def residual_of_patches(patches, limits, of_all, passes) -> tuple[float, float]:
+    """Return the largest slip of patches that stick, and the size of their friction, in the norm of kinetic energy.
+
+    The residual of a disc, and with `of_all` that of every patch, is |x - P(x - u / w)|.
+    """
     worst, size = 0.0, 0.0
     if passes.soft[0]:
         for p in range(len(patches)):
@@ -222,7 +225,10 @@ def residual_of_patches(patches, limits, passes) -> tuple[float, float]:
             else:
                 x, limit = passes.friction[p, 0], limits[p]
                 size = max(size, abs(x) * unit)
-                worst = max(worst, abs(x - min(max(x - passes.slip[p, 0] / passes.w[p], -limit), limit)) * unit)
+                if of_all:
+                    worst = max(worst, abs(x - min(max(x - passes.slip[p, 0] / passes.w[p], -limit), limit)) * unit)
+                elif passes.state[p] == STICKS:
+                    worst = max(worst, abs(passes.slip[p, 0]) / unit)
     return worst, size
 
 

@@ -270,15 +270,17 @@ def solve_by_newton(system, work, joint_friction, passes, h, v, tolerance, most)
         compute_loads(system, joint_friction, passes, halves)
         if iteration == 0:
             rescale_edges(edges)
-        worst, size = residual_of_patches(table.patches, joint_friction.limit, passes)
+        late = iteration >= JOINT_ITERATIONS
+        worst, size = residual_of_patches(table.patches, joint_friction.limit, late, passes)
         of_edges = edge_residual(edges, worst, size)
         few = iteration < FEW_EDGE_ITERATIONS and edges.shifts[0] < MAX_SHIFTS
         required = EXACT if few else max(tolerance, EXACT)
-        satisfied = passes.soft[0] and of_edges <= required and edges.compliance[0] == COMPLIANCE and not halves
+        exact = not passes.soft[0] or (of_edges <= required and edges.compliance[0] == COMPLIANCE)
+        satisfied = late and passes.soft[0] and exact  # states differ by round-off
         choose_compliance(edges, of_edges if few else 0.0)
         switches = len(passes.state) if iteration % (2 * JOINT_ITERATIONS) < JOINT_ITERATIONS else 1
         agree, residual = update_states(system, joint_friction, passes, tolerance, 0 if satisfied else switches)
-        if satisfied or (agree and not passes.soft[0]):  # states that satisfy the laws differ from theirs by round-off
+        if (agree or satisfied) and exact and not halves:
             return iteration + 1, residual
     return -1, 0.0
 

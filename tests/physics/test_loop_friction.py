@@ -271,3 +271,34 @@ def sticks_on_a_moving_body(loops, root):
 @pytest.mark.parametrize("loops", [1, 2, 3])
 def test_loops_that_close_at_a_moving_body_move_as_with_rows(tmp_path, monkeypatch, loops, root, method):
     compare_with_rows(tmp_path, monkeypatch, sticks_on_a_moving_body(loops, root), method, steps=20)
+
+
+def standing_ladder(n, coefficient, folder, *settings):
+    """A row of n four-bars on two feet, with friction in all hinges."""
+    text = (SCENES / "bench" / "standing_ladder.yaml").read_text(encoding="utf-8")
+    surface = f"friction: {{coefficient: {coefficient}, surface: {{radius: 0.02, length: 0.06}}}}"
+    file = folder / "ladder.yaml"
+    file.write_text(text.replace("type: revolute,", f"type: revolute, {surface},"), encoding="utf-8")
+    return started(prepare(file, [*PLAIN, f"vars.n={n}", *settings]))
+
+
+@pytest.mark.parametrize("method", ["aba", "redmax", "symbolic", "baraff"])
+def test_velocities_of_feet_beside_loops_with_friction_need_no_dense_rows(tmp_path, method):
+    """The rows of the loops are eliminated when contacts read their velocities: nothing sets the dual matrix."""
+    state, stepper = standing_ladder(4, 0.2, tmp_path, f"simulation.method={method}")
+    assert stepper.work.dual.W.size > 0
+    stepper.work.dual.W[:] = np.nan
+    assert stepper.step(state, 20) is None
+    assert stepper.contact_work.step.sizes["contacts"][0] == 2
+    assert np.isnan(stepper.work.dual.W).all()
+
+
+@pytest.mark.parametrize("coefficient", [0.5, 0.8])
+def test_a_ladder_that_comes_to_rest_by_friction_needs_no_dense_rows(tmp_path, coefficient):
+    """Its joints stick and slide at round-off: each state satisfies the law of friction."""
+    state, stepper = standing_ladder(30, coefficient, tmp_path)
+    for _ in range(250):
+        assert stepper.step(state, 1) is None
+        assert not stepper.contact_work.factors.rank.any()
+    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
+    assert np.abs(state.v).max() < 1e-14
