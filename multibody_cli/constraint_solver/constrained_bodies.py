@@ -56,6 +56,7 @@ from multibody_cli.constraint_solver.row_blocks import (
     solve_blocks,
     substitute_rows,
 )
+from multibody_cli.constraint_solver.row_elimination import set_primary
 from multibody_cli.kernel import bound_kernel, formula, kernel, number_parameter, template
 from multibody_cli.linalg.vectors import clear
 from multibody_cli.model import KERNEL_BALL, KERNEL_GENERAL
@@ -290,8 +291,7 @@ def factor_with_rows(system, work, a):
     """Like `accelerate_with_rows`, for the factors alone: which rows are primary is decided here."""
     plan = work.elimination
     pass_inward_with_rows(system.tree, work)
-    for place in range(len(plan.rows)):
-        work.rows[plan.rows[place]].primary = plan.regular[0]
+    set_primary(work, plan.regular[0])
     if not plan.regular[0]:
         pass_inward(system.tree, work)
 

@@ -40,6 +40,7 @@ from multibody_cli.constraint_solver.restitution import (
     store_depths,
     store_start_of_rows,
 )
+from multibody_cli.constraint_solver.row_elimination import set_primary
 from multibody_cli.constraint_solver.solver import (
     POSITION,
     VELOCITY,
@@ -244,6 +245,14 @@ def project_velocities(system, work) -> None:
 def project_velocities_of_all_rows(system, work):
     """Compute this response with the rows that are primary now."""
     project(system, work, VELOCITY)
+
+
+@template(apply_inverse_mass)
+def project_velocities_by_eliminated_rows(system, work):
+    """Compute this response in a contact step in which no row is primary, before it has lost the factors of rows."""
+    set_primary(work, work.elimination.regular[0])
+    project(system, work, VELOCITY)
+    set_primary(work, 0)
 
 
 @kernel

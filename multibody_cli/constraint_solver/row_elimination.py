@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from multibody_cli.constraints.elements import write_all
-from multibody_cli.kernel import allocate, records
+from multibody_cli.kernel import allocate, kernel, records
 from multibody_cli.linalg.pivoted_lu import PivotedLdl
 from multibody_cli.model import KERNEL_BALL, Floats, Integers, Records, System, Tree
 from multibody_cli.tree.workspace import WRENCH, Work, workspace_for
@@ -93,6 +93,14 @@ class RowElimination(NamedTuple):
     null_component: Annotated[Floats, "m"]
     substituted: Annotated[Records, "m", WRENCH]  # K, after forward substitution
     block: PivotedLdl
+
+
+@kernel
+def set_primary(work, is_primary):
+    """Set whether the rows of the elimination are primary."""
+    plan = work.elimination
+    for place in range(len(plan.rows)):
+        work.rows[plan.rows[place]].primary = is_primary
 
 
 class Support(NamedTuple):

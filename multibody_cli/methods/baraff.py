@@ -37,6 +37,7 @@ from multibody_cli.constraint_solver.row_elimination import (
     RowElimination,
     no_row_elimination,
     row_elimination_for,
+    set_primary,
 )
 from multibody_cli.constraint_solver.uncertain_rows import mark_primary_rows, raise_thresholds, uncertain_rows_of
 from multibody_cli.immutable import replace
@@ -55,7 +56,7 @@ from multibody_cli.linalg.vectors import clear
 from multibody_cli.methods.by_acceleration import AccelerationKind, EliminatedRows, MethodKernels, ReusedFactors
 from multibody_cli.methods.contract import Feature
 from multibody_cli.methods.options import ImplicitOptions
-from multibody_cli.methods.row_elimination import LOST, with_projection, with_rows
+from multibody_cli.methods.row_elimination import LOST, with_rows
 from multibody_cli.model import KERNEL_GENERAL, Floats, Integers, Model, Records, System
 from multibody_cli.spatial.memory import load_force, store_force
 from multibody_cli.tree.workspace import Work, workspace_for
@@ -164,10 +165,9 @@ def assemble(system, work, closes):
 @kernel
 def mark_primary(work):
     """Mark the uncertain rows and those in loops that the last factorization eliminates as primary."""
-    sparse, plan = work.scratch, work.elimination
+    sparse = work.scratch
     mark_primary_rows(sparse.uncertain, sparse.kkt, work.rows)
-    for index in range(len(plan.rows)):
-        work.rows[plan.rows[index]].primary = plan.regular[0]
+    set_primary(work, work.elimination.regular[0])
 
 
 @kernel
@@ -252,9 +252,7 @@ KERNELS = MethodKernels(
 )
 """Rows that close loops are rows of the Delassus matrix: the base of `variational_maximal`."""
 
-IN_CONTACT_STEPS = EliminatedRows(
-    None, factor_tree, apply_inverse_mass, with_projection, partial(with_rows, factor_bodies)
-)
+IN_CONTACT_STEPS = EliminatedRows(None, factor_tree, apply_inverse_mass, partial(with_rows, factor_bodies))
 """Dry friction of joints needs rows that close loops in its own problem, beside contacts and patches."""
 
 WITH_LOOPS = replace(KERNELS, workspace=workspace_with_loops, rows=IN_CONTACT_STEPS)

@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from multibody_cli.constraint_solver.prediction import Prediction
-from multibody_cli.constraint_solver.projection import Projection, projection_with
+from multibody_cli.constraint_solver.projection import (
+    Projection,
+    project_velocities_by_eliminated_rows,
+    projection_with,
+)
 from multibody_cli.immutable import Immutable
 from multibody_cli.implicit import coupled_forces, implicit_forces
 from multibody_cli.implicit.implicit_forces import add_implicit_joint_terms
@@ -68,9 +72,6 @@ class EliminatedRows(NamedTuple):
         Computes the accelerations once more, when the multipliers of all rows are among the forces; or None.
     factor, apply_inverse_mass
         The two kernels of the contact step of systems with joint friction, in which no row is eliminated.
-    project
-        Returns the kernel of this contact step that projects velocities by the rows eliminated before it, given their
-        response to impulses.
     wrap
         Returns the kernel of such a contact step before which the rows are released, and after which they are
         eliminated.
@@ -79,7 +80,6 @@ class EliminatedRows(NamedTuple):
     finish_accelerations: Kernel | None
     factor: Kernel
     apply_inverse_mass: Kernel
-    project: Callable[[Any], Kernel]
     wrap: Callable[[Any], Kernel]
 
 
@@ -152,7 +152,7 @@ class MethodKernels(Immutable):
 
         if not (self.rows and len(system.contacts.joint_friction.patches) > 0):
             return with_contacts(alone, factor, apply_inverse_mass)
-        project = self.rows.project(apply_inverse_mass)
+        project = bound_kernel(project_velocities_by_eliminated_rows, apply_inverse_mass=apply_inverse_mass)
         factor, apply_inverse_mass = self.rows.factor, self.rows.apply_inverse_mass
         if system.implicit:
             factor, _, apply_inverse_mass, _ = self.implicit(factor, apply_inverse_mass)

@@ -16,12 +16,10 @@ import numpy as np
 
 from multibody_cli.constraint_solver import constrained_bodies
 from multibody_cli.constraint_solver.loop_joints import compute_loop_accelerations
-from multibody_cli.constraint_solver.projection import project
-from multibody_cli.constraint_solver.row_elimination import row_elimination_for
-from multibody_cli.constraint_solver.solver import VELOCITY
+from multibody_cli.constraint_solver.row_elimination import row_elimination_for, set_primary
 from multibody_cli.immutable import replace
-from multibody_cli.kernel import Kernel, bound_kernel, kernel, kernel_parameter, template
-from multibody_cli.method_kernels import accelerate, apply_inverse_mass, solve_contact_step
+from multibody_cli.kernel import Kernel, bound_kernel, kernel_parameter, template
+from multibody_cli.method_kernels import accelerate, solve_contact_step
 from multibody_cli.methods.by_acceleration import EliminatedRows, MethodKernels, ReusedFactors
 from multibody_cli.model import Model, System
 from multibody_cli.tree.workspace import Work, dual_for
@@ -49,14 +47,6 @@ def factor_tree(system, work, a) -> None:
     accelerate(system, work, a)
 
 
-@kernel
-def set_primary(work, is_primary):
-    """Set whether the rows of the elimination are primary."""
-    plan = work.elimination
-    for index in range(len(plan.rows)):
-        work.rows[plan.rows[index]].primary = is_primary
-
-
 @template(factor, solve_contact_step)
 def solve_contact_step_with_rows(system, work, contact_work, t, h, q, start, v, ledger) -> bool:
     """Solve a contact step in which no row is eliminated, and factor again if it has lost the factors."""
@@ -66,19 +56,6 @@ def solve_contact_step_with_rows(system, work, contact_work, t, h, q, start, v, 
         factor(system, work, work.response)
     set_primary(work, work.elimination.regular[0])
     return solved
-
-
-@template(apply_inverse_mass)
-def project_velocities_before(system, work):
-    """Project velocities in a contact step before the factors with eliminated rows are lost."""
-    set_primary(work, work.elimination.regular[0] == 1)
-    project(system, work, VELOCITY)
-    set_primary(work, 0)
-
-
-def with_projection(apply_inverse_mass: Kernel) -> Kernel:
-    """Return the projection of velocities of a contact step with rows, for the response with eliminated rows."""
-    return bound_kernel(project_velocities_before, apply_inverse_mass=apply_inverse_mass)
 
 
 def with_rows(factor: Kernel, solve: Kernel) -> Kernel:
@@ -107,11 +84,7 @@ def with_elimination(kernels: MethodKernels, *, own: bool = True) -> MethodKerne
         workspace=workspace,
         reused=ReusedFactors(constrained_bodies.factor_with_rows, constrained_bodies.accelerate_again),
         rows=EliminatedRows(
-            finish,
-            tree_alone,
-            kernels.apply_inverse_mass,
-            with_projection,
-            partial(with_rows, constrained_bodies.factor_with_rows),
+            finish, tree_alone, kernels.apply_inverse_mass, partial(with_rows, constrained_bodies.factor_with_rows)
         ),
     )
 

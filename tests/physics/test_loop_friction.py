@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from friction_trees import (
 
 from multibody_cli import MemorySink, prepare
 from multibody_cli.contact_solver.elimination_workspace import is_supported
+from multibody_cli.contact_solver.friction_states import residual_of_patches
 
 SCENES = Path(__file__).parents[2] / "scenes"
 METHODS = pytest.mark.parametrize(
@@ -297,8 +299,38 @@ def test_velocities_of_feet_beside_loops_with_friction_need_no_dense_rows(tmp_pa
 def test_a_ladder_that_comes_to_rest_by_friction_needs_no_dense_rows(tmp_path, coefficient):
     """Its joints stick and slide at round-off: each state satisfies the law of friction."""
     state, stepper = standing_ladder(30, coefficient, tmp_path)
+    work = stepper.contact_work
     for _ in range(250):
         assert stepper.step(state, 1) is None
-        assert not stepper.contact_work.factors.rank.any()
-    assert not stepper.contact_work.diagnostics.unsolved_steps.any()
+        assert not work.factors.rank.any()
+        sizes = work.step.sizes[0]
+        patches = slice(sizes["constraint_rows"], sizes["first_contact"])
+        limit, x, _ = work.step.x[patches].reshape(-1, 3).T
+        slip = work.step.velocity_after[patches][1::3]
+        assert (np.abs(x) <= limit + 1e-9 * limit.max()).all()
+        assert (limit * np.abs(slip) + x * slip <= 1e-10 * limit.max() * 9.81 * 1e-3).all()
+    assert not work.diagnostics.unsolved_steps.any()
     assert np.abs(state.v).max() < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("x", "slip", "missing"),
+    [
+        (0.3, 0.0, 0.0),  # sticks
+        (-1.0, 5.0, 0.0),  # slides, to both sides
+        (1.0, -5.0, 0.0),
+        (1.0, 0.0, 0.0),  # at the limit
+        (1.0, 5.0, 1.25),  # friction drives
+        (1.5, 0.0, 0.5),  # exceeds its limit
+        (0.3, 0.8, 0.2),  # slips below its limit
+        (0.3, -0.8, 0.2),
+    ],
+)
+def test_the_residual_of_a_patch_is_the_friction_that_its_law_misses(x, slip, missing):
+    """|x - P(x - u / w)| with the limit 1 and w = 4, in the norm of kinetic energy, in any state of the patch."""
+    passes = SimpleNamespace(
+        soft=[1], w=[4.0], friction=np.array([[x, 0.0]]), slip=np.array([[slip, 0.0]]), state=[1], edges=None
+    )
+    worst, size = residual_of_patches.py_func([SimpleNamespace(slip_directions=1)], [1.0], True, passes)
+    assert worst == pytest.approx(2.0 * missing, abs=1e-15)
+    assert size == 2.0 * abs(x)
